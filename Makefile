@@ -1,0 +1,62 @@
+# The front door: two words for everything that one does with this project. `make help` lists them.
+#
+# Each target first installs the Debian packages it misses (scripts/bootstrap), so that a machine with git and
+# make is enough. The build itself is CMake's: see CMakePresets.json.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+export DESTDIR
+.DEFAULT_GOAL := help
+.PHONY: help run test test-% bench model install format check clean build-%
+
+# A pattern for the presets: release, dev, checked, asan, tsan, hard.
+build-%:
+	@scripts/build $*
+
+help: ## this list
+	@echo "Coex, a concurrent garbage collector runtime."
+	@echo
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## build the demo and run it
+	@scripts/bootstrap build
+	@scripts/build release
+	@build/release/bin/coex-demo
+
+test: ## build the release and checked presets and run all tests of both
+	@scripts/bootstrap test
+	@$(MAKE) --no-print-directory test-release test-checked
+
+test-%: ## the same for one preset: release, dev, checked, asan, tsan, hard
+	@scripts/bootstrap test
+	@scripts/build $*
+	@ctest --preset $*
+
+bench: ## build the benchmarks and run them
+	@scripts/bootstrap bench
+	@scripts/build release
+	@scripts/bench
+
+model: ## model-check the protocol
+	@scripts/bootstrap model
+	@models/run
+
+install: ## install headers, libraries, coexgc.pc and the CMake package under PREFIX (/usr/local)
+	@scripts/bootstrap build
+	@scripts/build release -DCOEX_BUILD_TESTS=OFF
+	@cmake --install build/release --prefix '$(abspath $(PREFIX))'
+
+format: ## lay out all C code as .clang-format says
+	@scripts/bootstrap format
+	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
+
+check: ## check layers, symbols, and that the requirements name tests that exist
+	@scripts/bootstrap check
+	@scripts/check-layers
+	@scripts/build release
+	@scripts/check-symbols build/release
+	@if [ -e scripts/check-requirements ]; then scripts/check-requirements; fi
+
+clean: ## remove everything that was built
+	@rm -rf build

@@ -1,0 +1,28 @@
+# What `make install` puts in place: headers, both libraries, coexgc.pc, and the CMake package CoexGC.
+# Both descriptions find the tree from their own place, so that it may be moved as a whole.
+
+include(CMakePackageConfigHelpers)
+
+set(COEX_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/CoexGC)
+set(COEX_PKGCONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(DIRECTORY include/coex DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(TARGETS coexgc coexgc_static EXPORT CoexGCTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
+install(EXPORT CoexGCTargets NAMESPACE CoexGC:: DESTINATION ${COEX_CMAKE_DIR})
+configure_package_config_file(cmake/CoexGCConfig.cmake.in ${PROJECT_BINARY_DIR}/CoexGCConfig.cmake
+                              INSTALL_DESTINATION ${COEX_CMAKE_DIR})
+# Before 1.0 a minor version may change the ABI.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/CoexGCConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/CoexGCConfig.cmake ${PROJECT_BINARY_DIR}/CoexGCConfigVersion.cmake
+        DESTINATION ${COEX_CMAKE_DIR})
+
+file(RELATIVE_PATH COEX_PC_TO_PREFIX "/prefix/${COEX_PKGCONFIG_DIR}" "/prefix")
+string(REGEX REPLACE "/$" "" COEX_PC_TO_PREFIX "${COEX_PC_TO_PREFIX}")
+if(COEX_CHECKED)
+    set(COEX_PC_CFLAGS " -DCOEX_GC_CHECKED=1")
+endif()
+configure_file(cmake/coexgc.pc.in ${PROJECT_BINARY_DIR}/coexgc.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/coexgc.pc DESTINATION ${COEX_PKGCONFIG_DIR})

@@ -1,0 +1,256 @@
+/* Coex: a precise, concurrent, embeddable garbage collector.
+ *
+ * This header is the whole public interface of the collector; gc_diag.h adds the tools to look inside, and gc_inline.h (included
+ * at the end) holds the fast paths as inline functions of the same names. C11 and C++11.
+ *
+ * Words. A *handle* names an object for as long as it lives, wherever the object is in memory. A *payload* is the bytes of an
+ * object that belong to you; sizes and offsets are payload bytes. A *safepoint* is a place where the collector may look at this
+ * thread's roots. A *slot* is a word of the shadow stack that keeps what it names alive.
+ *
+ * The rooting rules, for interpreters and compiled code alike:
+ *   1. At a safepoint every live handle is in a slot.
+ *   2. Safepoints are: allocation, coex_gc_enter_frame, coex_gc_push_frame, coex_gc_safepoint, the native transitions, and every
+ *      function that says so below. Leaving a frame, deref, load, store, init_ref and set_slot never are.
+ *   3. The caller keeps every handle argument rooted until the call returns. A result comes back unrooted: store it before the
+ *      next safepoint.
+ *   4. A function writes only the slots of its own frame; another frame's only through coex_gc_set_root / coex_gc_set_slot.
+ *   5. A raw address is dead after the next safepoint.
+ *   6. An object whose type is not MUTABLE is complete at the next safepoint after its allocation.
+ *   7. Blocking is done in native mode.
+ *
+ * Errors. Exhaustion (memory, handles, threads) gives the null handle or a code, after the embedder's out_of_memory handler had
+ * its say. Misuse (an unknown type, a thread that is not registered, a broken frame) ends in one line on stderr and abort();
+ * `checked` builds catch more of it. The library never prints otherwise unless asked to, never exits, and touches no signal. */
+#ifndef COEX_GC_H
+#define COEX_GC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define COEX_API __attribute__((visibility("default")))
+#else
+#error "Coex needs a compiler with GNU C extensions (gcc or clang)"
+#endif
+
+/* ---------------------------------------------------------------- handles */
+
+/* The name of an object; 0 is null. Bits 62 and 63 of a handle are always clear. */
+typedef uint64_t coex_handle;
+
+#define COEX_NULL ((coex_handle)0)
+
+/* A reference word with bit 62 set is an immediate: a small integer, a character, whatever fits in 62 bits. Tracing, barriers,
+ * roots and collections pass over it, so a dynamic language keeps "integer or reference" in one word. */
+#define COEX_IMMEDIATE_BIT ((uint64_t)1 << 62)
+#define COEX_IMMEDIATE(bits) (((uint64_t)(bits) & (COEX_IMMEDIATE_BIT - 1)) | COEX_IMMEDIATE_BIT)
+
+static inline bool coex_is_immediate(uint64_t word) { return (word & COEX_IMMEDIATE_BIT) != 0; }
+static inline uint64_t coex_immediate_bits(uint64_t word) { return word & (COEX_IMMEDIATE_BIT - 1); }
+
+/* ------------------------------------------------------------------- life */
+
+enum {
+    COEX_GC_OK = 0,
+    COEX_GC_EINVAL = 1,   /* an argument or a configuration value makes no sense */
+    COEX_GC_EOPTION = 2,  /* COEX_GC or COEX_GC_DEBUG can't be read */
+    COEX_GC_ENOMEM = 3,   /* the operating system gives no memory or address space */
+    COEX_GC_ETHREAD = 4,  /* no thread could be started or registered */
+    COEX_GC_EALREADY = 5, /* the runtime is initialised already */
+    COEX_GC_ETYPE = 6,    /* a type descriptor is wrong; coex_gc_error_detail says how */
+    COEX_GC_ELIMIT = 7,   /* a configured limit is reached: heap_limit, max_handles, types */
+    COEX_GC_ESTATE = 8    /* the runtime is not initialised */
+};
+
+/* Asked when an allocation of `size` bytes has failed and a full cycle did not help. True: try once more. It runs on the thread
+ * that allocates, may free what it can (drop roots, coex_gc_collect), and gets the null handle at once if it allocates itself. */
+typedef bool (*coex_gc_out_of_memory)(uint64_t size, void *context);
+
+typedef struct coex_gc_config {
+    uint64_t size;                /* sizeof(coex_gc_config): versions the struct */
+    uint64_t initial_handles;     /* handles committed at first; rounded up to whole table steps */
+    uint64_t max_handles;         /* hard limit of handles */
+    uint64_t initial_heap;        /* bytes committed at first */
+    uint64_t heap_limit;          /* hard limit of heap bytes; 0: none but the address space reserved */
+    uint64_t memlimit;            /* soft limit: cycles come earlier the closer the heap is to it; 0: none */
+    uint64_t percent;             /* the heap may grow by this much over what survived before the next cycle starts (as GOGC) */
+    uint64_t trigger_allocations; /* a cycle after this many allocations; 0: off */
+    uint64_t shadow_stack_slots;  /* words of shadow stack a thread may use */
+    uint64_t gc_threads;          /* 1 */
+    uint64_t safepoint_warn_ms;   /* a thread that has not answered after this long is named */
+    uint64_t trace_level;         /* 0: silent; 1: a line per cycle */
+    coex_gc_out_of_memory out_of_memory;
+    void *context;                /* for out_of_memory */
+    uint64_t stress;              /* debugging: ask for a cycle every so many slow allocations; 0: off */
+    bool poison;                  /* debugging: overwrite freed memory */
+    bool verify;                  /* debugging: mark again independently before each sweep, abort on a missed object */
+} coex_gc_config;
+
+/* Fill with the defaults and set `size`. */
+COEX_API void coex_gc_config_default(coex_gc_config *config);
+
+/* Defaults, then COEX_GC and COEX_GC_DEBUG from the environment; registers this thread; starts the GC thread. A second call is a
+ * no-op. A failure prints one line and aborts. */
+COEX_API void coex_gc_init(void);
+
+/* The same with a configuration (NULL: the defaults); the environment has the last word. 0, or a COEX_GC_E… code with nothing
+ * left behind. */
+COEX_API int coex_gc_init_with(const coex_gc_config *config);
+
+/* Waits for a running cycle, ends the GC thread, gives everything back; coex_gc_init may follow again. The caller must be the
+ * only managed thread. Without a runtime: a no-op. */
+COEX_API void coex_gc_shutdown(void);
+
+COEX_API const char *coex_gc_error_string(int code);
+COEX_API int coex_gc_last_error(void);            /* of this thread: why the last call that returned 0 or null did so */
+COEX_API const char *coex_gc_error_detail(void);  /* the same in words, "" if there is nothing to say */
+COEX_API const char *coex_gc_version(void);
+
+/* ------------------------------------------------------------------ types */
+
+typedef struct coex_gc_visitor coex_gc_visitor;
+
+/* For trace functions: tell the collector of a reference field. Reads the field once, atomically. */
+COEX_API void coex_gc_visit(coex_gc_visitor *visitor, const coex_handle *field);
+
+enum {
+    COEX_GC_MUTABLE = 1,   /* anything in the payload may be written after birth; such objects never move */
+    COEX_GC_REF_ARRAY = 2  /* the payload from array_offset to its end is handles */
+};
+
+#define COEX_GC_MAX_TYPES ((uint32_t)1 << 20)
+
+typedef struct coex_gc_type {
+    const char *name;
+    uint64_t size;               /* fixed payload size, or 0: given at each allocation */
+    const uint32_t *ref_offsets; /* byte offsets of handle fields in the payload, multiples of 8. In a type of variable size an
+                                    offset past the end of an object is not there in that object */
+    uint32_t ref_count;
+    uint32_t flags;              /* COEX_GC_MUTABLE, COEX_GC_REF_ARRAY */
+    uint32_t array_offset;       /* with REF_ARRAY: the payload from here to its end is handles */
+    void (*trace)(const void *payload, uint64_t size, coex_gc_visitor *visitor); /* instead of offsets. Called beside running
+                                    mutators: reads references only through the visitor, allocates, blocks and derefs nothing */
+    void (*finalize)(coex_handle object, void *context);
+    void *finalize_context;
+    const char *const *ref_names; /* names of the ref fields, for dumps */
+    uint32_t align;               /* of the payload: 0 means 8; 16, 32 or 64 */
+} coex_gc_type;
+
+/* The descriptor is copied. Returns the id (> 0), or 0 with an error recorded. Any thread, any time. */
+COEX_API uint32_t coex_gc_register_type(const coex_gc_type *type);
+
+/* ---------------------------------------------------------------- objects */
+
+/* A new object with a zeroed payload. For a type of fixed size, `size` is that size. 0 when memory or handles are exhausted
+ * (coex_gc_last_error says which). A safepoint. */
+COEX_API coex_handle coex_gc_alloc(uint64_t size, uint32_t type_id);
+
+/* The same, and the payload's address, so that filling it reads no table. *payload is NULL when the result is 0. */
+COEX_API coex_handle coex_gc_alloc_at(uint64_t size, uint32_t type_id, void **payload);
+
+/* The payload's address, NULL for 0; valid until the next safepoint. Not for immediates. A handle that was never given out is
+ * reported in `checked` builds; otherwise it reads NULL within the table and faults beyond it. */
+COEX_API void *coex_gc_handle_deref(coex_handle h);
+
+COEX_API uint64_t coex_gc_size(coex_handle h);    /* payload bytes; 0 for null */
+COEX_API uint32_t coex_gc_type_of(coex_handle h); /* type id; 0 for null */
+COEX_API bool coex_gc_is_handle(uint64_t word);   /* does this word name an object now? True for no other words; reads nothing else */
+
+/* What the header and the tables say of an object (the four header fields of the classic layout, and more). */
+typedef struct coex_gc_object {
+    uint64_t size;         /* bytes in the heap, header and padding included */
+    uint64_t payload_size;
+    uint32_t type_id;
+    uint32_t flags;        /* COEX_GC_OBJECT_… */
+    coex_handle forward;   /* always 0: a handle never changes when its object moves */
+    const void *address;   /* of the payload */
+} coex_gc_object;
+
+enum { COEX_GC_OBJECT_MARKED = 1, COEX_GC_OBJECT_BORN = 2, COEX_GC_OBJECT_LARGE = 4, COEX_GC_OBJECT_MUTABLE = 8 };
+
+COEX_API bool coex_gc_object_info(coex_handle h, coex_gc_object *info); /* false: not an object */
+
+/* ---------------------------------------------- references inside objects */
+
+COEX_API coex_handle coex_gc_load(coex_handle object, uint64_t offset);
+
+/* Only before the next safepoint after `fresh` was allocated; no barrier. */
+COEX_API void coex_gc_init_ref(coex_handle fresh, uint64_t offset, coex_handle value);
+
+/* With the barrier; the object is of a MUTABLE type, or still being filled. */
+COEX_API void coex_gc_store(coex_handle object, uint64_t offset, coex_handle value);
+COEX_API coex_handle coex_gc_exchange(coex_handle object, uint64_t offset, coex_handle value);
+COEX_API bool coex_gc_compare_exchange(coex_handle object, uint64_t offset, coex_handle *expected, coex_handle desired);
+
+/* ------------------------------------------------------------------ roots */
+
+typedef struct coex_gc_frame coex_gc_frame;
+
+/* A frame whose roots are the locals that `locals` points to. They hold handles (or 0) from here to the pop. A safepoint. */
+COEX_API coex_gc_frame *coex_gc_push_frame(uint64_t num_roots, coex_handle **locals);
+COEX_API void coex_gc_pop_frame(coex_gc_frame *frame);
+
+/* The only ways to write a slot of another frame. */
+COEX_API void coex_gc_set_root(coex_handle **locals, uint64_t index, coex_handle value);
+COEX_API void coex_gc_set_slot(coex_handle *slot, coex_handle value);
+
+/* A frame of zeroed slots in the shadow stack itself: what compiled code should use. A safepoint. */
+COEX_API coex_handle *coex_gc_enter_frame(uint64_t num_slots);
+/* The same with `handles` in its first `count` slots, stored before it polls: for callees that root their arguments. */
+COEX_API coex_handle *coex_gc_enter_frame_with(uint64_t num_slots, uint64_t count, const coex_handle *handles);
+COEX_API void coex_gc_leave_frame(coex_handle *slots);
+/* longjmp, exceptions: pops every frame above the one that these slots (of enter_frame) begin. */
+COEX_API void coex_gc_unwind_to(coex_handle *slots);
+/* Append a slot to the current frame. Not a safepoint. */
+COEX_API void coex_gc_root(coex_handle value);
+
+/* A cell outside the heap; from the add to the remove it is read and written only by load and store here. Any thread. */
+COEX_API int coex_gc_add_global_root(coex_handle *where); /* 0, or COEX_GC_ENOMEM; adding twice is a no-op */
+COEX_API void coex_gc_remove_global_root(coex_handle *where);
+COEX_API coex_handle coex_gc_global_load(coex_handle *where);
+COEX_API void coex_gc_global_store(coex_handle *where, coex_handle value);
+
+/* ---------------------------------------------------------------- threads */
+
+typedef struct coex_gc_thread coex_gc_thread;
+typedef struct coex_gc_spawn coex_gc_spawn;
+
+COEX_API void coex_gc_register_thread(void);   /* a no-op if it is registered; one that exits registered is unregistered for it */
+COEX_API void coex_gc_unregister_thread(void); /* a no-op if it is not */
+COEX_API coex_gc_thread *coex_gc_get_current_thread(void); /* NULL if it is not registered */
+COEX_API void coex_gc_safepoint(void);
+
+/* Start a thread with a handle. In the parent, before the thread is created: a record with the argument in its first slot, which
+ * keeps it alive. NULL when there is no room. */
+COEX_API coex_gc_spawn *coex_gc_spawn_prepare(coex_handle argument);
+/* In the new thread, first thing: takes the record over, returns the argument (rooted in the first slot). */
+COEX_API coex_handle coex_gc_spawn_attach(coex_gc_spawn *spawn);
+/* In the parent, if the thread could not be created. */
+COEX_API void coex_gc_spawn_cancel(coex_gc_spawn *spawn);
+
+/* ------------------------------------------------------------- collecting */
+
+COEX_API void coex_gc_async(void);               /* ask for a full cycle, return at once; a no-op while one is pending or running */
+COEX_API void coex_gc_wait_for_completion(void); /* returns when the cycle that runs or is pending at the call has ended */
+COEX_API void coex_gc_collect(void);             /* a full cycle that STARTS after this call, completed on return. A safepoint */
+COEX_API void coex_gc_set_trigger_threshold(uint64_t allocations); /* 0 turns the count trigger off */
+
+/* ------------------------------------------------------------ native code */
+
+/* Around a call that may block or run long. In between the thread touches no handle, no object and no slot; the collector answers
+ * for it. Nestable. Both are safepoints. */
+COEX_API void coex_gc_enter_native(void);
+COEX_API void coex_gc_leave_native(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#include <coex/gc_inline.h>
+
+#endif

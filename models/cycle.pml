@@ -1,0 +1,1107 @@
+/* The collection cycle of Coex, as a model for Spin.
+ *
+ * What this is
+ *
+ * The runtime collects garbage while the program's threads go on running. The protocol between them is short, and every step
+ * of it is there because without it some object is lost in some interleaving that no test would meet in a year. This file
+ * states the protocol in a language whose every interleaving can be tried, for a small heap and a few threads, over any number
+ * of cycles. Spin tries them all. `models/run` does it for each feature, and then for each step of the protocol it leaves that
+ * step out and expects Spin to find the object that is lost. README.md lists the invariants and says what is not modelled.
+ *
+ * The heap
+ *
+ * An object is a handle with one reference field. Handle 0 is the null handle; field[0] is the program's global root cell.
+ * Four bitmaps have one bit for each handle; here each is a byte, used as a set:
+ *
+ *     allocated   given to a thread: an object, or held for one that is still to be made, or retired
+ *     marked      reached in this cycle. Written by the collector alone
+ *     born        allocated by a black thread in this cycle. The sweep spares it, marked or not
+ *     retired     reclaimed by the last sweep; free after the next one, so that a stale handle can be told for a while
+ *
+ * The threads
+ *
+ * A thread has a stack of frames; a frame is the set of handles in its slots. It allocates, loads, stores, drops handles, calls
+ * and returns, in any order. What the collector asks of it, it answers at a safepoint, which is any moment between two of these
+ * operations. Inside an operation (the steps of a barriered store, say) there is none. A thread's part of the protocol:
+ *
+ *     pending   a request that it has not answered. In the code two epochs, requested and acked, that differ; the collector
+ *               asks for nothing new before all have answered, so one bit says as much
+ *     barrier   on or off: do its stores shade?
+ *     colour    what its allocations are: WHITE, to be reached by marking, or BLACK, born
+ *     buffer    handles that it has shaded. Shade(h): if h is not marked, put it into one's own buffer. The same handle
+ *               may get there again, and into other buffers, until the collector has taken it out and marked it
+ *     mode      managed, native, or claimed: in native mode the collector answers for it, after it has claimed it (NATIVE)
+ *     frozen    frames that it can't change before it returns into them. The collector scans them from the oldest up, the
+ *               thread's return barrier from the youngest down (WATERMARK)
+ *
+ * The cycle
+ *
+ *     Start     marks and born bits are cleared, handle by handle. Every barrier is off, every colour white
+ *     SYNC      handshake. Answer: barrier on
+ *     ROOTS     handshake. Answer: shade the top frame, freeze the older ones, go black, hand over the buffer
+ *     MARK      take what was handed over, the global root cell, the frozen frames; trace
+ *     flush     handshake in MARK, with nothing grey and nothing frozen. Answer: hand over the buffer. If none of the handles
+ *               that came was still unmarked, marking has ended; else trace and ask again
+ *     sweep     reclaim what is allocated and neither marked, nor born, nor retired; free what was retired before
+ *     IDLE      handshake. Answer: barrier off, colour white, buffer dropped
+ *
+ * A store into a mutable field, while the barrier is on: read the old value, shade it (unless it was born in this cycle), in SYNC
+ * and ROOTS shade the new value too, then compare-and-swap; if the field has changed meanwhile, start over.
+ *
+ * What is asserted
+ *
+ * No object is reclaimed that a thread can still reach, nobody marks or hands out a handle that is not what it should be, no
+ * line is released that an object or an allocating thread is on, no request is overlooked. Spin also reports deadlocks.
+ *
+ * How to read on
+ *
+ * `atomic` and `d_step` are one step: what stands inside can't be interleaved. Each is one atomic access in the code, or several
+ * of which at most one touches what others can see. `without(STEP)` is true when the model is compiled to leave STEP out.
+ * "Ghost" variables are the checker's own knowledge; the protocol never reads them.
+ */
+
+/* ------------------------------------------------------------------------------------------------ bounds and features */
+
+#ifndef THREADS
+#define THREADS 2
+#endif
+#ifndef HANDLES
+#define HANDLES 2                /* at most 3 */
+#endif
+#ifndef MUTABLE
+#define MUTABLE 2                /* set of handles whose objects are mutable; the others keep the field they were born with */
+#endif
+#ifndef LOCALS
+#define LOCALS 3                 /* 1: a frame has a single slot; else it has one for each handle */
+#endif
+#ifdef WATERMARK
+#ifndef FRAMES
+#define FRAMES 3                 /* depth of thread 0's stack */
+#endif
+#ifndef OTHER_FRAMES
+#define OTHER_FRAMES FRAMES      /* depth of the other threads' */
+#endif
+#else
+#define FRAMES 1
+#endif
+#if defined(NATIVE) || defined(SPAWN) || defined(COLLECT)
+#define MODES                    /* somebody is in native mode at some time */
+#endif
+/* Other features: WORDS (threads hold handles before they hand them out), LINES (the space objects lie in), POLL (how a thread
+ * notices a request), CHUNKS (a full buffer goes to the collector at once), LEAVES (objects have no fields). */
+
+/* ------------------------------------------------------------------------------------------- the steps one can leave out */
+
+#define NOTHING              0
+/* barrier */
+#define DELETION_SHADE       1   /* the overwritten value is not shaded */
+#define INSERTION_SHADE      2   /* the written value is not shaded in SYNC and ROOTS */
+#define SWAP_STORE           3   /* a plain store instead of a compare-and-swap */
+#define SHADE_FIRST          4   /* an exchange, and what it returns is shaded afterwards */
+#define GLOBAL_BARRIER       5   /* stores into global root cells have no barrier */
+/* cycle */
+#define SYNC_HANDSHAKE      10   /* one handshake turns barriers on and scans roots */
+#define ROOT_SCAN           11   /* the top frame is not shaded at ROOTS */
+#define GLOBAL_SCAN         12   /* the global root cell is not scanned */
+#define BLACK_BIRTH         13   /* black threads don't set born */
+#define WHITE_UNTIL_ROOTS   14   /* a thread is black from its SYNC answer on */
+#define BORN_DROP           15   /* Start keeps the born bits of the last cycle */
+#define CLEAR_BEFORE_SYNC   16   /* marks are cleared after SYNC has been published */
+#define CLEAR_AFTER_IDLE    17   /* marks and born bits are cleared before all have answered IDLE */
+#define IDLE_ANSWERS        18   /* Start does not wait for the answers to IDLE */
+#define SWEEP_BEFORE_IDLE   19   /* IDLE is published before the sweep */
+#define FLUSH               20   /* no flush at all */
+#define FLUSH_AGAIN         21   /* one flush, whatever it brings */
+#define FLUSH_AFTER_TRACE   22   /* a flush is asked for while there is something grey */
+#define FLUSH_LIST          23   /* a round counts as empty though full buffers came outside it (CHUNKS) */
+#define PHASE_FIRST         24   /* requests are published before the phase that they are about */
+#define QUARANTINE          25   /* a reclaimed handle is free at once */
+/* watermark */
+#define RETURN_BARRIER      30   /* returning into a frozen frame does not scan it */
+#define RETURN_WAIT         31   /* ... does not wait for the collector that is scanning it */
+#define FLUSH_AFTER_FRAMES  32   /* a flush is asked for while there are frozen frames */
+/* native mode */
+#define ENTER_CHECK         40   /* entering native mode does not look for a request */
+#define REQUEST_FIRST       41   /* the collector looks at the mode before it stores the request */
+#define LEAVE_WAIT          42   /* leaving native mode does not wait while claimed */
+#define LEAVE_BARRIER       43   /* ... does not run the return barrier for the top frame (WATERMARK) */
+/* threads that come and go */
+#define INHERIT             50   /* a spawned thread takes the state that belongs to the phase, not its parent's */
+#define INHERIT_BARRIER     51   /* a spawned thread starts with nothing pending and its barrier off */
+#define WAIT_FOR_ALL        52   /* the collector waits for those who were there when it asked */
+#define EXIT_BUFFER         53   /* an exiting thread drops its buffer */
+#define ATTACH_LOCK         54   /* attaching reads the phase before it takes the registry lock */
+#define EXIT_WAIT           55   /* an exiting thread does not wait for the frame that the collector is scanning */
+/* handle words */
+#define ROOTS_HELD          60   /* at ROOTS, born is not set for the handles that a thread holds */
+#define TAKE_EXCLUSIVE      61   /* a word is taken by its bit in a summary; what is not allocated in it is then the taker's */
+#define BORN_BEFORE_ALLOC   62   /* the taker sets allocated, then born */
+#define SWEEP_ALLOC_FIRST   63   /* the sweep reads born before allocated */
+#define WHITE_TAKE          64   /* a white taker does not clear born */
+#define FREE_LAST           65   /* the sweep makes a handle free before it clears allocated */
+#define UNRETIRE_FIRST      66   /* the sweep makes a handle free before it clears retired */
+#define EXIT_KEEPS_BORN     67   /* an exiting thread clears born of the handles it gives back */
+/* lines */
+#define ROOTS_HOLE          70   /* at ROOTS, a thread's hole does not become HELD */
+#define BLACK_HOLE          71   /* a hole that a black thread takes does not become HELD */
+#define HELD_BEFORE_LISTED  72   /* a fresh block is visible to the sweep before its lines are HELD */
+#define PASSED_ONLY         73   /* a black thread takes holes that the sweep has not passed */
+#define LINE_MARK           74   /* marking an object does not mark its line */
+#define HANDLES_THEN_LINES  75   /* lines are released before the handles are swept */
+/* poll */
+#define RESTORE_FIRST       80   /* the owner reads the request, then restores limit */
+#define LIMIT_LAST          81   /* the collector zeroes limit, then stores the request */
+/* collect() */
+#define NEXT_CYCLE          90   /* collect() is content with the cycle that is under way */
+
+#if THREADS == 1
+#define EACH_THREAD(f)  f(0)
+#define ANY(p)          p(0)
+#define CHOOSE(var, p)  var = 0
+#else
+#define EACH_THREAD(f)  f(0); f(1)
+#define ANY(p)          (p(0) || p(1))
+#define CHOOSE(var, p)  if :: p(0) -> var = 0 :: p(1) -> var = 1 fi
+#endif
+
+#ifndef WITHOUT
+#define WITHOUT NOTHING
+#endif
+#define without(step) (WITHOUT == step)
+
+/* ------------------------------------------------------------------------------------------------------------- the heap */
+
+#define ALL        ((1 << (HANDLES + 1)) - 2)
+#define SET(h)     ((1 << (h)) & ALL)              /* { h }; the null handle is in no set */
+#define IN(set, h) (((set) >> (h)) & 1)
+#define LOWEST(set) (((set) & 2) -> 1 : (((set) & 4) -> 2 : 3))
+
+byte field[HANDLES + 1];         /* field[0]: the global root cell */
+byte allocated;
+byte marked;                     /* W: collector */
+byte born;
+#ifdef WORDS                     /* all handles are in one word, the worst case for threads that share one */
+byte retired;                    /* W: collector */
+byte free = ALL;                 /* W: taken with an exchange; given back with an or */
+byte slots;                      /* handles whose table slot is not NULL */
+byte handle_bits[THREADS];       /* handles that a thread holds: allocated, slot NULL */
+#else                            /* else a thread takes a handle when it makes an object, and a dead one is free at once: */
+#define retired 0                /* this is harder on the protocol than it will be, and has fewer states */
+#endif
+#ifdef LINES                     /* a block is one line; an object lies on one line, a line holds any number of objects */
+#define ALL_LINES  ((1 << (LINES + 1)) - 2)
+#define LINE(l)    ((1 << (l)) & ALL_LINES)
+byte line_of[HANDLES + 1];       /* the table slot: where the object lies; 0: NULL */
+byte hole[THREADS];              /* the line that a thread allocates in; 0: none */
+byte line_marked;
+byte line_held;
+byte line_free;                  /* W: set by the sweep; cleared by who takes the hole */
+byte line_passed;                /* this cycle's sweep has been there */
+byte pool = ALL_LINES;           /* blocks that nobody has; the sweep does not look at them */
+byte listed;                     /* blocks that the sweep looks at */
+#endif
+
+/* ---------------------------------------------------------------------------------------------------------- the threads */
+
+#define WHITE 0
+#define BLACK 1
+
+byte frame[THREADS * FRAMES];    /* sets of handles. W: owner, and only its top frame */
+bit  pending[THREADS];           /* W: collector sets, who answers clears */
+bit  barrier[THREADS];           /* W: who answers */
+bit  colour[THREADS];            /* W: who answers */
+byte buffer[THREADS];            /* a set. W: owner */
+byte old[THREADS];               /* the value that a store under way is about to overwrite */
+
+#ifdef WATERMARK
+byte top[THREADS];               /* index of the top frame */
+byte lo[THREADS], hi[THREADS];   /* frozen frames: lo <= i < hi. One word in the code, changed by compare-and-swap */
+byte done[THREADS];              /* the collector has scanned the frames below. W: collector */
+#define TOP(t)   frame[(t) * FRAMES + top[t]]
+#define DEPTH(t) ((t) == 0 -> FRAMES : OTHER_FRAMES)
+#define FROZEN(t) (lo[t] < hi[t])
+#else
+#define TOP(t)   frame[t]
+#define FROZEN(t) false
+#endif
+
+#ifdef MODES
+#define MANAGED 0
+#define IN_NATIVE 1
+#define CLAIMED 2
+byte mode[THREADS];
+bit  looked[THREADS];            /* the collector found this thread managed, and waits for its own answer */
+bit  settled[THREADS];           /* ghost: in native mode, past the look for requests */
+/* Ghost: the request will not be answered: the collector waits for the thread, the thread blocks in native code. */
+#define STRANDED(t) (pending[t] && looked[t] && mode[t] == IN_NATIVE && settled[t])
+#define UNLOOK(t) looked[t] = 0
+#else
+#define UNLOOK(t) skip
+#endif
+
+#ifdef POLL
+bit  limit[THREADS];             /* 1: the end of the shadow stack; 0: zero, take the slow path */
+bit  slow[THREADS];              /* ghost: the owner is in the slow path and has not looked for the request yet */
+bit  asking[THREADS];            /* ghost: the collector is between its two stores */
+/* Ghost: the request will not be noticed: limit is restored, and nobody is about to look. */
+#define SWALLOWED(t) (pending[t] && limit[t] && !slow[t] && !asking[t])
+#endif
+
+#ifdef SPAWN
+bit  live[THREADS];              /* registered. W: under the registry lock */
+#define LIVE(t) live[t]
+#else
+#define LIVE(t) true
+#endif
+
+/* -------------------------------------------------------------------------------------------------------- the collector */
+
+#define IDLE  0
+#define SYNC  1
+#define ROOTS 2
+#define MARK  3                  /* a handshake in MARK is a flush */
+
+byte phase;
+#ifdef POLL
+bit  registry_locked;
+#define UNLOCKED (!registry_locked)
+#else
+#define UNLOCKED true            /* what is done under the lock is one step */
+#endif
+byte handed;                     /* the list of buffers that were handed over, not looked at yet */
+byte grey;                       /* marked, not traced yet. Collector's own */
+#ifdef CHUNKS
+bit  brought;                    /* some answer of this round had an unmarked handle (only for without(FLUSH_LIST)) */
+#endif
+#ifdef COLLECT
+byte ticket;                     /* thread 0 waits in collect(): 1 for a cycle to start, 2 for it to end; 0 does not wait */
+byte garbage;                    /* ghost: what was garbage when it called */
+#endif
+
+/* ----------------------------------------------------------------------------------------------------- ghost: what is live */
+
+hidden byte reach, gi, gh;
+
+inline compute_reach()
+{
+  reach = SET(field[0]);
+  gi = 0;
+  do :: gi < THREADS * FRAMES -> reach = reach | frame[gi]; gi++ :: else -> break od;
+  gi = 0;
+  do :: gi < THREADS -> reach = reach | SET(old[gi]); gi++ :: else -> break od;
+  gi = 0;
+  do
+  :: gi < HANDLES ->
+       gh = 1;
+       do
+       :: gh <= HANDLES -> if :: IN(reach, gh) -> reach = reach | SET(field[gh]) :: else fi; gh++
+       :: else -> break
+       od;
+       gi++
+  :: else -> break
+  od;
+  gi = 0; gh = 0
+}
+
+/* ----------------------------------------------------------------------------------------------------------- fewer states */
+
+/* The whole protocol can't tell these states apart, so only one of each kind is kept. With a step left out it might: then, and
+ * with UNREDUCED, nothing is done here.
+ *   A handle that is marked, or is on the collector's list and so about to be, is passed over in a buffer.
+ *   Born decides nothing for a handle that is marked.
+ *   What the sweep has passed is alive, whether by mark or by birth.
+ *   From the sweep to Start, marks and born bits decide only what gets into buffers, and those are dropped at IDLE. */
+#if WITHOUT == NOTHING && !defined(UNREDUCED)
+#define REDUCED
+inline forget(i) { buffer[i] = (phase == IDLE -> 0 : buffer[i] & ~(marked | handed)) }
+inline reduce()
+{
+  if :: phase == IDLE -> marked = 0; born = 0; handed = 0 :: else fi;
+  EACH_THREAD(forget); handed = handed & ~marked; born = born & ~marked
+}
+inline reduce_swept(set) { marked = marked | (born & (set)); born = born & ~(set) }
+#else
+inline reduce() { skip }
+inline reduce_swept(set) { skip }
+#endif
+
+/* ----------------------------------------------------------------------------------------------- what a thread's answer is */
+
+inline hand_over(t)
+{
+#ifdef CHUNKS
+  if :: (buffer[t] & ~marked) != 0 -> brought = 1 :: else fi;
+#endif
+  handed = handed | buffer[t]; buffer[t] = 0;
+  reduce()
+}
+
+/* INV-BORN-1: a thread is black from its ROOTS answer to its IDLE answer.
+ * INV-BORN-2: what it holds when it goes black is born. INV-LINE-1: and HELD. */
+inline blacken(t)
+{
+  colour[t] = (without(BLACK_BIRTH) -> WHITE : BLACK);
+#ifdef WORDS
+  if :: without(ROOTS_HELD) :: else -> born = born | handle_bits[t] fi;
+#endif
+#ifdef LINES
+  if :: without(ROOTS_HOLE) :: else -> line_held = line_held | LINE(hole[t]) fi;
+#endif
+}
+
+inline answer_sync(t)
+{
+  barrier[t] = 1;
+  if :: without(WHITE_UNTIL_ROOTS) -> colour[t] = BLACK :: else fi
+}
+
+/* INV-IDLE-2: no buffer outlives its cycle. What is in one here is marked, or was allocated white by a thread that has answered
+ * IDLE already; nothing in it is needed. */
+inline answer_idle(t)
+{
+  barrier[t] = 0; colour[t] = WHITE; buffer[t] = 0
+}
+
+/* By the thread itself, at a safepoint. */
+inline answer(t)
+{
+  if
+  :: phase == IDLE  -> answer_idle(t)
+  :: phase == SYNC  -> answer_sync(t)
+  :: phase == ROOTS ->
+       if :: without(SYNC_HANDSHAKE) -> barrier[t] = 1 :: else fi;
+       if :: without(ROOT_SCAN) :: else -> buffer[t] = buffer[t] | (TOP(t) & ~marked) fi;        /* INV-ROOTS-1 */
+#ifdef WATERMARK
+       lo[t] = 0; done[t] = 0; hi[t] = top[t];                        /* freeze all but the top frame */
+#endif
+       blacken(t);
+       hand_over(t)
+  :: phase == MARK  -> hand_over(t)
+  fi;
+  pending[t] = 0; UNLOOK(t);
+  printf("T%d: answers phase %d\n", t, phase)
+}
+
+/* --------------------------------------------------------------------------------------------------------------- a thread */
+
+inline shade(t, h)
+{
+  assert(h == 0 || IN(allocated & ~retired, h));       /* INV-HANDLE-1: a thread never has a handle that was reclaimed */
+  buffer[t] = buffer[t] | (SET(h) & ~marked);
+  reduce()
+}
+
+/* INV-FLUSH-3: a full buffer goes to the list at once, also in the middle of a barrier. */
+#ifdef CHUNKS
+#define maybe_full(t) if :: true :: buffer[t] != 0 -> handed = handed | buffer[t]; buffer[t] = 0 fi
+#else
+#define maybe_full(t) skip
+#endif
+
+/* var becomes some element of set, or 0. */
+inline pick_or_null(var, set)
+{
+  if
+  :: var = 0
+  :: IN(set, 1) -> var = 1
+  :: IN(set, 2) -> var = 2
+#if HANDLES > 2
+  :: IN(set, 3) -> var = 3
+#endif
+  fi
+}
+
+inline pick(var, set)
+{
+  if
+  :: IN(set, 1) -> var = 1
+  :: IN(set, 2) -> var = 2
+#if HANDLES > 2
+  :: IN(set, 3) -> var = 3
+#endif
+  fi
+}
+
+#if LOCALS == 1
+#define KEEP 0
+#else
+#define KEEP ALL
+#endif
+inline put_into_frame(h) { TOP(me) = (TOP(me) & KEEP) | SET(h) }
+
+/* ---- allocation ---- */
+
+#ifdef WORDS
+#define CAN_ALLOCATE (handle_bits[me] != 0)
+#else
+#define UNUSED       (ALL & ~allocated)
+#define CAN_ALLOCATE (UNUSED != 0)
+#endif
+#ifdef LINES
+#define HAS_SPACE    (hole[me] != 0)
+#else
+#define HAS_SPACE    true
+#endif
+
+inline allocate()
+{
+#ifdef WORDS
+  pick(h, handle_bits[me]);
+#else
+  if                                                   /* the lowest of each kind: which one it is does not matter */
+  :: (UNUSED & MUTABLE) != 0  -> h = LOWEST(UNUSED & MUTABLE)
+  :: (UNUSED & ~MUTABLE) != 0 -> h = LOWEST(UNUSED & ~MUTABLE)
+  fi;
+#endif
+#ifndef LEAVES
+  pick_or_null(v, TOP(me));
+#endif
+  d_step {
+#ifdef WORDS
+    assert(IN(allocated & ~retired & ~slots, h));      /* INV-HANDLE-2: what is handed out was held, by this thread alone */
+    handle_bits[me] = handle_bits[me] & ~SET(h);
+    slots = slots | SET(h);
+#else
+    allocated = allocated | SET(h);
+    born = born | (colour[me] == BLACK -> SET(h) : 0);
+#endif
+#ifdef LINES
+    line_of[h] = hole[me];
+#endif
+    field[h] = v;                                      /* an initialising store: nobody else has the object yet */
+    put_into_frame(h);
+    printf("T%d: allocates o%d -> o%d, colour %d\n", me, h, v, colour[me]);
+    reduce(); h = 0; v = 0
+  };
+#ifdef LINES
+  if :: true :: hole[me] = 0 fi                        /* the hole has room for more, or not */
+#endif
+}
+
+#ifdef WORDS
+/* Take what is free in the word. Whoever's exchange got a bit owns it; nobody else touches it until it is handed out.
+ * INV-HANDLE-3: free bits are taken by an exchange on the bits themselves. INV-HANDLE-4: born, then allocated. */
+inline take_handles()
+{
+  atomic { handle_bits[me] == 0 && free != 0 -> v = free; free = 0; printf("T%d: takes free handles %d\n", me, v) };
+  if :: without(TAKE_EXCLUSIVE) -> v = ALL & ~allocated :: else fi;
+  if :: without(BORN_BEFORE_ALLOC) -> allocated = allocated | v :: else fi;
+  atomic {
+    if
+    :: colour[me] == BLACK -> born = born | v
+    :: colour[me] == WHITE && !without(WHITE_TAKE) -> born = born & ~v
+    :: else
+    fi
+  };
+  atomic { allocated = allocated | v; handle_bits[me] = v; v = 0 }
+}
+#endif
+
+#ifdef LINES
+/* INV-LINE-2: a black thread's hole is HELD before the sweep can come by. A fresh block is HELD before it is listed; of the other
+ * holes a black thread takes only those that this cycle's sweep has passed. A white thread takes any: no sweep can begin before
+ * it has answered ROOTS, and then its hole is HELD. */
+#define HOLES (without(PASSED_ONLY) || colour[me] == WHITE -> line_free : line_free & line_passed)
+
+inline take_hole()
+{
+  if
+  :: atomic { hole[me] == 0 && pool != 0 ->
+       v = LOWEST(pool); pool = pool & ~LINE(v);
+       if :: without(HELD_BEFORE_LISTED) -> listed = listed | LINE(v) :: else fi;
+       printf("T%d: takes fresh block %d\n", me, v) };
+     atomic { if :: colour[me] == BLACK && !without(BLACK_HOLE) -> line_held = line_held | LINE(v) :: else fi };
+     atomic { listed = listed | LINE(v); hole[me] = v; v = 0 }
+  :: atomic { hole[me] == 0 && HOLES != 0 -> v = LOWEST(HOLES) };
+     atomic { if :: colour[me] == BLACK -> line_held = line_held | LINE(v) :: else fi };
+     atomic {
+       if
+       :: (line_free & LINE(v)) != 0 ->                /* compare-and-swap */
+            line_free = line_free & ~LINE(v); hole[me] = v;
+            printf("T%d: takes hole %d\n", me, v)
+       :: else                                         /* another thread has it */
+       fi;
+       v = 0
+     }
+  fi
+}
+#endif
+
+/* ---- loads and stores ---- */
+
+#define LOADABLE(x) (field[x] != 0 && !IN(TOP(me), field[x]))
+
+inline load(x)
+{
+  printf("T%d: loads o%d from o%d\n", me, field[x], x);
+  put_into_frame(field[x])
+}
+
+/* The part of a store up to the compare-and-swap. INV-BARRIER-1: the value that the store replaces is shaded before the store is
+ * visible, unless it was born in this cycle. INV-BARRIER-2: until MARK, so is the value that it writes. */
+inline shade_old()
+{
+  if
+  :: without(DELETION_SHADE) || IN(born, old[me])
+  :: else -> shade(me, old[me])
+  fi
+}
+inline shade_new()
+{
+  if
+  :: (phase == SYNC || phase == ROOTS) && !without(INSERTION_SHADE) -> shade(me, v)
+  :: else
+  fi
+}
+#define BARRIERED (barrier[me] && !(without(GLOBAL_BARRIER) && x == 0))
+
+/* ---- the return barrier ---- */
+
+#ifdef WATERMARK
+/* Frozen frames that are all scanned are written down as "none", whatever the numbers: fewer states. */
+inline settle(t)
+{
+  if :: lo[t] == hi[t] && done[t] == lo[t] -> lo[t] = 0; hi[t] = 0; done[t] = 0 :: else fi
+}
+
+/* Before the thread uses frame x, which is not above its top. INV-FRAME-1: a frame is scanned before its owner changes it.
+ * INV-FRAME-2: and not changed while the collector scans it. */
+inline return_barrier()
+{
+  if
+  :: atomic { hi[me] <= x || without(RETURN_BARRIER) }
+  :: atomic { hi[me] > x && !without(RETURN_BARRIER) ->
+       hi[me] = (lo[me] > x -> lo[me] : x);            /* compare-and-swap of the range: takes x and what is above it */
+       printf("T%d: frozen frames from %d are its own\n", me, hi[me]) };
+     if
+     :: atomic { hi[me] == x -> buffer[me] = buffer[me] | (frame[me * FRAMES + x] & ~marked); maybe_full(me) }
+     :: atomic { hi[me] > x && (done[me] > x || without(RETURN_WAIT)) }         /* the collector was first: wait for it */
+     fi
+  fi;
+  d_step { settle(me) }
+}
+#endif
+
+proctype thread(byte me)
+{
+  byte x, v, h;
+
+#ifdef SPAWN
+unborn:
+  if
+  :: atomic { live[me] -> goto in_native }                            /* spawned, in native mode */
+  /* INV-THREAD-1: who attaches, under the registry lock, takes the state that belongs to the phase. It has no handles. */
+  :: atomic { !live[me] && (UNLOCKED || without(ATTACH_LOCK)) -> v = phase;
+       if :: without(ATTACH_LOCK) :: else -> goto attach fi };
+     atomic { !live[me] && UNLOCKED ->
+attach:
+       if
+       :: live[me] -> v = 0; goto unborn                              /* this record was taken meanwhile */
+       :: else -> barrier[me] = (v != IDLE); colour[me] = (v >= ROOTS); v = 0; live[me] = 1;
+            printf("T%d: attaches, barrier %d colour %d\n", me, barrier[me], colour[me])
+       fi }
+  fi;
+#endif
+
+end:
+  do
+  /* ---- allocate, load, drop ---- */
+  :: atomic { CAN_ALLOCATE && HAS_SPACE -> allocate() }
+#ifdef WORDS
+  :: take_handles()
+#endif
+#ifdef LINES
+  :: take_hole()
+#endif
+  :: atomic { LOADABLE(0) -> load(0) }
+#ifndef LEAVES
+  :: atomic { IN(TOP(me), 1) && LOADABLE(1) -> load(1) }
+  :: atomic { IN(TOP(me), 2) && LOADABLE(2) -> load(2) }
+#if HANDLES > 2
+  :: atomic { IN(TOP(me), 3) && LOADABLE(3) -> load(3) }
+#endif
+#endif
+  :: atomic { TOP(me) != 0 -> pick(h, TOP(me)); TOP(me) = TOP(me) & ~SET(h); printf("T%d: drops o%d\n", me, h); h = 0 }
+
+  /* ---- store: field x = v. No safepoint inside; both stay in the frame ---- */
+  :: atomic {
+#ifdef LEAVES
+       x = 0;
+#else
+       pick_or_null(x, TOP(me) & MUTABLE);
+#endif
+       pick_or_null(v, TOP(me));
+       if
+       :: field[x] == v -> x = 0; v = 0; goto end                     /* nothing would change */
+       :: BARRIERED && field[x] != v -> goto again
+       :: else -> printf("T%d: o%d = o%d, no barrier\n", me, x, v); field[x] = v; x = 0; v = 0; goto end
+       fi };
+again:
+     atomic { old[me] = field[x];
+       printf("T%d: barrier reads o%d from o%d, to store o%d\n", me, old[me], x, v);
+       if :: without(SHADE_FIRST) -> field[x] = v :: else fi };
+     atomic { shade_old(); maybe_full(me) };
+     atomic { shade_new(); maybe_full(me) };
+     atomic {
+       if
+       :: field[x] == old[me] || without(SWAP_STORE) -> printf("T%d: o%d = o%d (was o%d)\n", me, x, v, field[x]); field[x] = v
+       :: without(SHADE_FIRST)
+       :: else -> goto again                                          /* INV-BARRIER-3: another thread was first */
+       fi;
+       old[me] = 0; x = 0; v = 0 }
+
+  /* ---- safepoint ---- */
+#ifdef POLL
+  /* INV-POLL-1: the collector stores the request, then zeroes limit; the owner restores limit, then looks for the request. */
+  :: atomic { !limit[me] -> slow[me] = 1; if :: without(RESTORE_FIRST) -> v = pending[me] :: else -> limit[me] = 1 fi };
+     atomic { if :: without(RESTORE_FIRST) -> limit[me] = 1 :: else -> v = pending[me] fi;
+       slow[me] = 0;
+       if :: v -> v = 0; d_step { answer(me) } :: else -> v = 0 fi;
+       assert(!SWALLOWED(me)) }
+#else
+  :: atomic { pending[me] -> d_step { answer(me) } }
+#endif
+
+#ifdef WATERMARK
+  /* ---- call, with at most one argument ---- */
+  :: atomic { top[me] + 1 < DEPTH(me) -> pick_or_null(v, TOP(me)); top[me]++; TOP(me) = SET(v);
+       printf("T%d: calls, frame %d has o%d\n", me, top[me], v); v = 0 }
+  /* ---- return by one frame or unwind by two, with at most one result ---- */
+  :: atomic { top[me] > 0 ->
+       pick_or_null(v, TOP(me));
+       if :: x = top[me] - 1 :: top[me] > 1 -> x = top[me] - 2 fi };
+     return_barrier();
+     d_step {
+       do :: top[me] > x -> TOP(me) = 0; top[me]-- :: else -> break od;
+       put_into_frame(v);
+       printf("T%d: returns o%d to frame %d\n", me, v, x);
+       x = 0; v = 0
+     }
+#endif
+
+#ifdef MODES
+  /* ---- native mode. INV-NATIVE-1: both sides store, then look: the thread its mode, then the request; the collector the
+   *      request, then the mode. So at least one of them sees the other. ---- */
+#ifdef NATIVE
+  :: atomic { true -> goto enter_native }
+#endif
+#ifdef COLLECT
+  /* collect(): a cycle that starts after the call. INV-COLLECT-1: what was garbage at the call is reclaimed at the return. */
+  :: atomic { me == 0 ->
+       ticket = (without(NEXT_CYCLE) && phase != IDLE -> 2 : 1);
+       d_step { compute_reach(); garbage = allocated & ~retired & ~reach; reach = 0 };
+       printf("T%d: collect(), garbage %d\n", me, garbage); goto enter_native }
+#endif
+  :: false;
+enter_native:
+     atomic { mode[me] = IN_NATIVE; printf("T%d: enters native mode\n", me) };
+     atomic {
+       if
+       :: pending[me] && !without(ENTER_CHECK)
+       :: else -> settled[me] = 1; assert(!STRANDED(me)); goto in_native
+       fi };
+     atomic {
+       if
+       :: mode[me] == IN_NATIVE -> mode[me] = MANAGED;                /* compare-and-swap: takes itself back, answers */
+            if :: pending[me] -> d_step { answer(me) } :: else fi;
+            goto enter_native
+       :: else -> settled[me] = 1                                     /* the collector has it */
+       fi };
+in_native:
+     /* INV-NATIVE-2: a thread does not leave while it is claimed. */
+     atomic { (mode[me] == IN_NATIVE || without(LEAVE_WAIT))
+#ifdef COLLECT
+       && (me != 0 || ticket == 0)
+#endif
+       -> mode[me] = MANAGED; settled[me] = 0;
+#ifdef COLLECT
+       if :: me == 0 -> assert(garbage == 0) :: else fi;
+#endif
+       printf("T%d: leaves native mode\n", me)
+#ifdef WATERMARK
+       ; x = top[me]
+#endif
+     };
+#ifdef WATERMARK
+     /* INV-NATIVE-3: the collector froze the whole stack; so the top frame has to be returned into. */
+     if
+     :: without(LEAVE_BARRIER)
+     :: else -> return_barrier()
+     fi;
+     x = 0
+#endif
+#endif
+
+#ifdef SPAWN
+  /* ---- spawn, with at most one argument, and exit; both under the registry lock ---- */
+  /* INV-THREAD-2: the child starts in native mode, with its argument in its first slot, and in its parent's state. */
+  :: atomic { UNLOCKED && !live[1 - me] ->
+       pick_or_null(v, TOP(me));
+       d_step {
+         x = 1 - me;
+         frame[x * FRAMES] = SET(v);
+         if
+         :: without(INHERIT)         -> pending[x] = 0; barrier[x] = (phase != IDLE); colour[x] = (phase >= ROOTS)
+         :: without(INHERIT_BARRIER) -> pending[x] = 0; barrier[x] = 0; colour[x] = colour[me]
+         :: else                     -> pending[x] = pending[me]; barrier[x] = barrier[me]; colour[x] = colour[me]
+         fi;
+#ifdef POLL
+         limit[x] = !pending[x];
+#endif
+         mode[x] = IN_NATIVE; looked[x] = 0; settled[x] = 0; live[x] = 1;
+         printf("T%d: spawns T%d with o%d, pending %d barrier %d colour %d\n", me, x, v, pending[x], barrier[x], colour[x]);
+         x = 0; v = 0
+       } }
+  /* INV-THREAD-3: who exits hands over its buffer and cuts its frozen range. */
+  :: atomic { true -> printf("T%d: exits\n", me) };
+#ifdef WORDS
+     /* INV-HANDLE-7: the handles it gives back stay born: the sweep may be looking at them. */
+     if :: without(EXIT_KEEPS_BORN) -> born = born & ~handle_bits[me] :: else fi;
+     atomic { allocated = allocated & ~handle_bits[me] };
+     atomic { free = free | handle_bits[me]; handle_bits[me] = 0 };
+#endif
+#ifdef WATERMARK
+     atomic { if :: hi[me] > lo[me] -> hi[me] = lo[me] :: else fi };
+     atomic { done[me] == lo[me] || without(EXIT_WAIT) -> skip };
+#endif
+     atomic { UNLOCKED ->
+       if :: without(EXIT_BUFFER) -> buffer[me] = 0 :: else -> hand_over(me) fi;
+#ifdef WATERMARK
+       lo[me] = 0; hi[me] = 0; done[me] = 0;
+       do :: top[me] > 0 -> TOP(me) = 0; top[me]-- :: else -> break od;
+#endif
+#ifdef LINES
+       hole[me] = 0;                                                  /* abandoned to the next sweep */
+#endif
+       TOP(me) = 0; pending[me] = 0; barrier[me] = 0; colour[me] = WHITE; looked[me] = 0; live[me] = 0;
+       goto unborn }
+#endif
+  od
+}
+
+/* ---------------------------------------------------------------------------------------------------- collector: handshakes */
+
+#define PENDING(i)      pending[i]
+
+#define PENDING(i) pending[i]
+
+/* One critical section of the registry lock: nobody comes or goes in between. */
+inline request(i)
+{
+  if :: LIVE(i) -> pending[i] = 1 :: else fi;
+#ifdef MODES
+  assert(!STRANDED(i))
+#endif
+}
+inline publish(p) { phase = p; reduce(); EACH_THREAD(request); printf("C: publishes phase %d\n", p) }
+
+#ifdef MODES
+/* The collector looks once at each thread that has not answered: native, it claims it and answers for it; managed, the thread
+ * will answer. (Code that looks again from time to time does more than it must.) */
+#define TO_LOOK(i)     (LIVE(i) && pending[i] && !looked[i])
+#define NATIVE_ONE(i)  (TO_LOOK(i) && mode[i] == IN_NATIVE)
+#define MANAGED_ONE(i) (TO_LOOK(i) && mode[i] != IN_NATIVE)
+
+inline early_look(i) { if :: mode[i] == MANAGED -> looked[i] = 1 :: else fi }     /* without(REQUEST_FIRST) */
+
+/* Thread t is claimed; this is answer() by another hand. */
+inline answer_for(t)
+{
+  if
+  :: atomic { phase == IDLE  -> answer_idle(t) }
+  :: atomic { phase == SYNC  -> answer_sync(t) }
+  :: atomic { phase == ROOTS ->
+#ifdef WATERMARK
+       lo[t] = 0; done[t] = 0; hi[t] = top[t] + 1 };                  /* freeze the whole stack */
+#else
+       d_step { mark_set(TOP(t)) } };
+#endif
+     atomic { if :: without(SYNC_HANDSHAKE) -> barrier[t] = 1 :: else fi; blacken(t) };
+     atomic { hand_over(t) }
+  :: atomic { phase == MARK  -> hand_over(t) }
+  fi;
+  atomic { pending[t] = 0; UNLOOK(t); printf("C: answers phase %d for T%d\n", phase, t) };
+  atomic { if :: mode[t] == CLAIMED -> mode[t] = IN_NATIVE :: else fi; t = 0 }
+}
+#endif
+
+/* INV-THREAD-4: wait until nobody who is registered now has something pending; then act. The next step of the collector is in
+ * the same atomic step as the end of the wait: fewer states. */
+#if WITHOUT == WAIT_FOR_ALL
+#define AWAIT_THEN(act) do :: atomic { !pending[t] && t + 1 < THREADS -> t++ } \
+                           :: atomic { !pending[t] && t + 1 == THREADS -> t = 0; act; break } LOOK_AND_ANSWER od
+#else
+#define AWAIT_THEN(act) do :: atomic { !ANY(PENDING) -> act; break } LOOK_AND_ANSWER od
+#endif
+#ifdef MODES
+#define LOOK_AND_ANSWER \
+  :: atomic { ANY(MANAGED_ONE) -> CHOOSE(v, MANAGED_ONE); looked[v] = 1; v = 0 } \
+  :: atomic { ANY(NATIVE_ONE) -> CHOOSE(v, NATIVE_ONE); mode[v] = CLAIMED; printf("C: claims T%d\n", v) }; answer_for(v)
+#else
+#define LOOK_AND_ANSWER
+#endif
+
+/* ------------------------------------------------------------------------------------------------------- collector: marking */
+
+/* INV-MARK-1: only the collector marks, and what it marks becomes grey in the same step. */
+inline mark_set(set)
+{
+  assert(((set) & ~(allocated & ~retired)) == 0);      /* INV-HANDLE-1 */
+  grey = grey | ((set) & ~marked);
+  marked = marked | (set);
+  reduce()
+}
+
+inline take_handed() { mark_set(handed); handed = 0 }
+
+inline trace_one()
+{
+  h = LOWEST(grey); grey = grey & ~SET(h);
+#ifdef LINES
+  if :: without(LINE_MARK) :: else -> line_marked = line_marked | LINE(line_of[h]) fi;
+#endif
+  mark_set(SET(field[h]));
+  printf("C: traces o%d -> o%d\n", h, field[h]); h = 0
+}
+
+#ifdef WATERMARK
+#define ANY_FROZEN ANY(FROZEN)
+/* The oldest frozen frame of some thread: claim it, scan it, say so. */
+inline scan_frozen()
+{
+  atomic { grey == 0 && ANY_FROZEN ->
+    CHOOSE(t, FROZEN);
+    v = lo[t]; lo[t]++;                                /* compare-and-swap of the range */
+    printf("C: claims frame %d of T%d\n", v, t) };
+  atomic { mark_set(frame[t * FRAMES + v]); printf("C: scans frame %d of T%d\n", v, t) };
+  atomic { done[t] = v + 1; d_step { settle(t); t = 0; v = 0 } }
+}
+#else
+#define ANY_FROZEN false
+#endif
+
+#ifdef CHUNKS
+#define BROUGHT_NOTHING ((handed & ~marked) == 0 || (without(FLUSH_LIST) && !brought))
+#else
+#define BROUGHT_NOTHING ((handed & ~marked) == 0)
+#endif
+
+/* ---------------------------------------------------------------------------------------------------- collector: the sweep */
+
+/* INV-SWEEP-1: what is reclaimed can't be reached. */
+inline reclaim(dead)
+{
+  compute_reach();
+  assert(((dead) & reach) == 0);
+  reach = 0;
+  h = 1;
+  do
+  :: h <= HANDLES ->
+       if
+       :: IN(dead, h) -> field[h] = 0; printf("C: reclaims o%d\n", h);
+#ifdef LINES
+            line_of[h] = 0;
+#endif
+       :: else
+       fi;
+       h++
+  :: else -> break
+  od;
+  h = 0;
+#ifdef WORDS
+  slots = slots & ~(dead);
+  retired = retired | (dead);
+#endif
+#ifdef COLLECT
+  garbage = garbage & ~(dead);
+#endif
+}
+
+#define DEAD(set) ((set) & ~(marked | born | retired))
+
+#ifdef WORDS
+/* One word, in the order of the code. What is dead is retired; what the last sweep retired is free.
+ * INV-HANDLE-5: allocated is read before the others. INV-HANDLE-6: a handle is free when all else about it is cleared. */
+inline sweep_handles()
+{
+  atomic { if :: without(SWEEP_ALLOC_FIRST) -> v = DEAD(ALL) :: else -> v = allocated fi; was_retired = retired };
+  atomic {
+    if :: without(SWEEP_ALLOC_FIRST) -> v = v & allocated :: else -> v = DEAD(v) fi;
+    d_step { reclaim(v) };
+    if :: without(QUARANTINE) -> was_retired = v :: else fi;
+    v = 0 };
+  if :: without(UNRETIRE_FIRST) || without(FREE_LAST) -> free = free | was_retired :: else fi;
+  retired = retired & ~was_retired;
+  allocated = allocated & ~was_retired;
+  atomic { free = free | was_retired; was_retired = 0 }
+}
+#else
+/* Handle by handle. */
+inline sweep_one(q)
+{
+  if
+  :: DEAD(allocated & SET(q)) != 0 -> reclaim(SET(q)); allocated = allocated & ~SET(q)
+  :: else
+  fi;
+  reduce_swept(SET(q))
+}
+inline sweep_handles()
+{
+  d_step { sweep_one(1) };
+  d_step { sweep_one(2) };
+#if HANDLES > 2
+  d_step { sweep_one(3) };
+#endif
+}
+#endif
+
+#ifdef LINES
+/* INV-LINE-3: a line is released if it is neither MARKED nor HELD, and after all handles have been swept. */
+inline sweep_lines()
+{
+  v = 1;
+  do
+  :: atomic { v <= LINES -> h = ((listed & LINE(v)) != 0 && ((line_marked | line_held) & LINE(v)) == 0) };
+     atomic {
+       if
+       :: h ->
+            d_step {
+              gh = 1;
+              do :: gh <= HANDLES -> assert(line_of[gh] != v); gh++ :: else -> break od;     /* no object is on it */
+              gi = 0;
+              do :: gi < THREADS -> assert(hole[gi] != v); gi++ :: else -> break od;         /* nobody allocates in it */
+              gh = 0; gi = 0
+            };
+            if
+            :: line_free = line_free | LINE(v)
+            :: line_free = line_free & ~LINE(v); listed = listed & ~LINE(v); pool = pool | LINE(v)    /* an empty block */
+            fi;
+            printf("C: releases line %d\n", v)
+       :: else
+       fi;
+       h = 0; line_passed = line_passed | LINE(v); v++ }
+  :: atomic { v > LINES -> v = 0; break }
+  od
+}
+#endif
+
+/* --------------------------------------------------------------------------------------------------- collector: the cycle */
+
+/* INV-START-1: bits are cleared when every barrier is off and every colour white, before SYNC is published. No lock is held. */
+inline clear_one(h)
+{
+  marked = marked & ~SET(h);
+  if :: without(BORN_DROP) :: else -> born = born & ~SET(h) fi;
+#ifdef LINES
+  line_marked = 0; line_held = 0; line_passed = 0;
+#endif
+  handed = 0                                           /* left by threads that exited after the last flush */
+}
+
+proctype collector()
+{
+  byte h, t, v;
+#ifdef WORDS
+  byte was_retired;
+#endif
+
+start:
+  /* ---- Start: handle by handle ---- */
+#if !defined(REDUCED) && WITHOUT != CLEAR_BEFORE_SYNC && WITHOUT != CLEAR_AFTER_IDLE
+  atomic { clear_one(1) };
+  atomic { clear_one(2) };
+#if HANDLES > 2
+  atomic { clear_one(3) };
+#endif
+#endif
+
+  /* ---- SYNC ---- */
+#if WITHOUT == SYNC_HANDSHAKE
+  atomic { publish(ROOTS) };
+#else
+  atomic { publish(SYNC);
+#ifdef COLLECT
+    if :: ticket == 1 -> ticket = 2 :: else fi
+#endif
+  };
+#if WITHOUT == CLEAR_BEFORE_SYNC
+  atomic { clear_one(1); clear_one(2) };
+#endif
+
+  /* ---- ROOTS ---- */
+  AWAIT_THEN(publish(ROOTS));
+#endif
+
+  /* ---- MARK ---- */
+  AWAIT_THEN(phase = MARK);
+  atomic { take_handed(); if :: without(GLOBAL_SCAN) :: else -> mark_set(SET(field[0])) fi };        /* INV-ROOTS-2 */
+  do
+  :: atomic { grey != 0 -> trace_one() }
+#ifdef WATERMARK
+  :: scan_frozen()
+#endif
+  /* INV-FLUSH-1: a flush starts with nothing grey and nothing frozen. */
+  :: atomic { (grey == 0 || without(FLUSH_AFTER_TRACE)) && (!ANY_FROZEN || without(FLUSH_AFTER_FRAMES)) ->
+#ifdef CHUNKS
+       brought = 0;
+#endif
+       if :: without(FLUSH) -> goto sweep :: else fi;
+       publish(MARK) };
+     /* INV-FLUSH-2: marking ends after a round in which no handle came that was still unmarked. */
+     AWAIT_THEN(if :: BROUGHT_NOTHING && grey == 0 && !ANY_FROZEN -> goto sweep :: else -> take_handed() fi);
+#if WITHOUT == FLUSH_AGAIN
+     do :: atomic { grey != 0 -> trace_one() } :: atomic { grey == 0 -> goto sweep } od
+#endif
+  od;
+
+sweep:
+  /* ---- sweep ---- */
+#if WITHOUT == SWEEP_BEFORE_IDLE
+  atomic { publish(IDLE) };
+#endif
+#if WITHOUT == HANDLES_THEN_LINES
+  sweep_lines();
+#endif
+  sweep_handles();
+#if defined(LINES) && WITHOUT != HANDLES_THEN_LINES
+  sweep_lines();
+#endif
+
+  /* ---- IDLE ---- */
+#if WITHOUT != SWEEP_BEFORE_IDLE
+  atomic { publish(IDLE) };
+#endif
+#if WITHOUT == CLEAR_AFTER_IDLE
+  atomic { clear_one(1); clear_one(2) };
+#endif
+  /* INV-IDLE-1: all answer before the next Start. */
+#if WITHOUT != IDLE_ANSWERS
+  AWAIT_THEN(skip);
+#endif
+#ifdef COLLECT
+  atomic { if :: ticket == 2 -> ticket = 0 :: else fi };
+#endif
+  goto start
+}
+
+inline start_thread(t)
+{
+#ifdef SPAWN
+  live[t] = (t == 0);
+#endif
+#ifdef POLL
+  limit[t] = 1;
+#endif
+  run thread(t)
+}
+
+init
+{
+  atomic {
+    start_thread(0);
+#if THREADS > 1
+    start_thread(1);
+#endif
+    run collector()
+  }
+}

@@ -1,0 +1,97 @@
+/* See lock.h. Ranks are tracked per thread, as a bit per rank held. */
+#define _GNU_SOURCE
+#include "base/lock.h"
+
+#include "base/report.h"
+
+#include <errno.h>
+#include <time.h>
+
+static __thread uint32_t lock_held;
+
+static void lock_note(const cx_mutex *mutex)
+{
+    if (!CX_CHECKED)
+        return;
+    if (lock_held >> mutex->rank != 0)
+        cx_fatal("lock of rank %d taken while ranks %#x are held", (int)mutex->rank, (unsigned)lock_held);
+    lock_held |= (uint32_t)1 << mutex->rank;
+}
+
+static void lock_forget(const cx_mutex *mutex)
+{
+    if (CX_CHECKED)
+        lock_held &= ~((uint32_t)1 << mutex->rank);
+}
+
+void cx_mutex_init(cx_mutex *mutex, enum cx_rank rank)
+{
+    pthread_mutex_init(&mutex->os, NULL);
+    mutex->rank = rank;
+}
+
+void cx_mutex_fini(cx_mutex *mutex) { pthread_mutex_destroy(&mutex->os); }
+
+void cx_mutex_lock(cx_mutex *mutex)
+{
+    lock_note(mutex);
+    pthread_mutex_lock(&mutex->os);
+}
+
+bool cx_mutex_try_lock(cx_mutex *mutex)
+{
+    if (pthread_mutex_trylock(&mutex->os) != 0)
+        return false;
+    lock_note(mutex);
+    return true;
+}
+
+void cx_mutex_unlock(cx_mutex *mutex)
+{
+    lock_forget(mutex);
+    pthread_mutex_unlock(&mutex->os);
+}
+
+void cx_mutex_assert_held(const cx_mutex *mutex)
+{
+    if (CX_CHECKED && (lock_held >> mutex->rank & 1) == 0)
+        cx_fatal("lock of rank %d should be held here and is not", (int)mutex->rank);
+}
+
+/* The monotonic clock: a change of the wall clock must not stretch a wait. */
+void cx_cond_init(cx_cond *cond)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&cond->os, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+void cx_cond_fini(cx_cond *cond) { pthread_cond_destroy(&cond->os); }
+
+void cx_cond_wait(cx_cond *cond, cx_mutex *mutex)
+{
+    lock_forget(mutex);
+    pthread_cond_wait(&cond->os, &mutex->os);
+    lock_note(mutex);
+}
+
+bool cx_cond_wait_for(cx_cond *cond, cx_mutex *mutex, uint64_t nanoseconds)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(nanoseconds / 1000000000u);
+    until.tv_nsec += (long)(nanoseconds % 1000000000u);
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    lock_forget(mutex);
+    int result = pthread_cond_timedwait(&cond->os, &mutex->os, &until);
+    lock_note(mutex);
+    return result != ETIMEDOUT;
+}
+
+void cx_cond_signal(cx_cond *cond) { pthread_cond_signal(&cond->os); }
+void cx_cond_broadcast(cx_cond *cond) { pthread_cond_broadcast(&cond->os); }

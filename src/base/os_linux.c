@@ -1,0 +1,183 @@
+/* See os.h. Linux. */
+#define _GNU_SOURCE
+#include "base/os.h"
+
+#include "base/atomic.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+size_t cx_os_page_size(void)
+{
+    static cx_a64 cached; /* every thread computes the same value */
+    uint64_t size = cx_a64_load_relaxed(&cached);
+    if (size == 0) {
+        size = (uint64_t)sysconf(_SC_PAGESIZE);
+        cx_a64_store_relaxed(&cached, size);
+    }
+    return (size_t)size;
+}
+
+uint64_t cx_os_physical_memory(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    return pages > 0 ? (uint64_t)pages * cx_os_page_size() : (uint64_t)1 << 30;
+}
+
+static size_t os_round_to_pages(size_t bytes) { return (bytes + cx_os_page_size() - 1) & ~(cx_os_page_size() - 1); }
+
+bool cx_range_reserve(cx_range *range, size_t bytes, size_t least)
+{
+    bytes = os_round_to_pages(bytes);
+    least = os_round_to_pages(least);
+    for (;;) {
+        void *base = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (base != MAP_FAILED) {
+            *range = (cx_range){.base = base, .reserved = bytes, .committed = 0};
+            return true;
+        }
+        if (bytes <= least)
+            return false;
+        bytes = os_round_to_pages(bytes / 2 > least ? bytes / 2 : least);
+    }
+}
+
+bool cx_range_commit(cx_range *range, size_t bytes)
+{
+    bytes = os_round_to_pages(bytes);
+    if (bytes <= range->committed)
+        return true;
+    if (bytes > range->reserved)
+        return false;
+    if (mprotect(range->base + range->committed, bytes - range->committed, PROT_READ | PROT_WRITE) != 0)
+        return false;
+    range->committed = bytes;
+    return true;
+}
+
+void cx_range_release(cx_range *range)
+{
+    if (range->base != NULL)
+        munmap(range->base, range->reserved);
+    *range = (cx_range){0};
+}
+
+size_t cx_os_discard(void *from, size_t bytes)
+{
+    uintptr_t page = cx_os_page_size();
+    uintptr_t start = ((uintptr_t)from + page - 1) & ~(page - 1);
+    uintptr_t stop = ((uintptr_t)from + bytes) & ~(page - 1);
+    if (start >= stop || madvise((void *)start, stop - start, MADV_DONTNEED) != 0)
+        return 0;
+    return stop - start;
+}
+
+void *cx_os_allocate(size_t bytes) { return calloc(1, bytes); }
+void cx_os_free(void *piece) { free(piece); }
+
+static uint64_t os_clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t cx_os_now_ns(void) { return os_clock_ns(CLOCK_MONOTONIC); }
+uint64_t cx_os_thread_cpu_ns(void) { return os_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+
+void cx_os_sleep_ns(uint64_t nanoseconds)
+{
+    struct timespec left = {.tv_sec = (time_t)(nanoseconds / 1000000000u), .tv_nsec = (long)(nanoseconds % 1000000000u)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) {
+    }
+}
+
+uint64_t cx_os_random(void)
+{
+    uint64_t value = 0;
+    if (getrandom(&value, sizeof value, GRND_NONBLOCK) != (ssize_t)sizeof value)
+        value = cx_os_now_ns() ^ (uint64_t)getpid() << 32;
+    return value;
+}
+
+struct os_start {
+    void (*body)(void *);
+    void *argument;
+    char name[16];
+};
+
+static void *os_thread_main(void *argument)
+{
+    struct os_start start = *(struct os_start *)argument;
+    free(argument);
+    pthread_setname_np(pthread_self(), start.name);
+    start.body(start.argument);
+    return NULL;
+}
+
+bool cx_os_thread_start(cx_os_thread *thread, const char *name, void (*body)(void *), void *argument)
+{
+    struct os_start *start = malloc(sizeof *start);
+    if (start == NULL)
+        return false;
+    *start = (struct os_start){.body = body, .argument = argument};
+    strncpy(start->name, name, sizeof start->name - 1);
+
+    /* The new thread takes over the mask of its creator: block everything for the time of the call. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t id;
+    int failed = pthread_create(&id, NULL, os_thread_main, start);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed) {
+        free(start);
+        return false;
+    }
+    thread->id = (uint64_t)id;
+    return true;
+}
+
+void cx_os_thread_join(cx_os_thread *thread) { pthread_join((pthread_t)thread->id, NULL); }
+
+uint64_t cx_os_thread_id(void) { return (uint64_t)syscall(SYS_gettid); }
+
+/* The hook of a thread lives in its own storage: the key's value is only what makes the destructor run. */
+struct os_exit_hook {
+    void (*hook)(void *);
+    void *argument;
+};
+static __thread struct os_exit_hook os_exit_hook;
+static pthread_key_t os_exit_key;
+static pthread_once_t os_exit_once = PTHREAD_ONCE_INIT;
+static bool os_exit_usable;
+
+static void os_run_exit_hook(void *value)
+{
+    (void)value;
+    struct os_exit_hook run = os_exit_hook;
+    os_exit_hook = (struct os_exit_hook){0};
+    if (run.hook != NULL)
+        run.hook(run.argument);
+}
+
+static void os_make_exit_key(void) { os_exit_usable = pthread_key_create(&os_exit_key, os_run_exit_hook) == 0; }
+
+bool cx_os_at_thread_exit(void (*hook)(void *), void *argument)
+{
+    pthread_once(&os_exit_once, os_make_exit_key);
+    if (!os_exit_usable || pthread_setspecific(os_exit_key, hook != NULL ? &os_exit_hook : NULL) != 0)
+        return false;
+    os_exit_hook = (struct os_exit_hook){hook, argument};
+    return true;
+}
+
+const char *cx_os_environment(const char *name) { return getenv(name); }

@@ -1,0 +1,64 @@
+/* See histogram.h. */
+#include "diag/histogram.h"
+
+static unsigned histogram_bucket(uint64_t value)
+{
+    if (value < 8)
+        return (unsigned)value;
+    unsigned power = 63 - (unsigned)__builtin_clzll(value); /* at least 3 */
+    unsigned bucket = (power - 2) * 8 + (unsigned)(value >> (power - 3) & 7);
+    return bucket < CX_HISTOGRAM_BUCKETS ? bucket : CX_HISTOGRAM_BUCKETS - 1;
+}
+
+/* The largest value that falls into a bucket. */
+static uint64_t histogram_upper(unsigned bucket)
+{
+    if (bucket < 8)
+        return bucket;
+    unsigned power = bucket / 8 + 2;
+    return (((uint64_t)(8 | bucket % 8) + 1) << (power - 3)) - 1;
+}
+
+void cx_histogram_add(struct cx_histogram *histogram, uint64_t value)
+{
+    cx_a64_add_relaxed(&histogram->bucket[histogram_bucket(value)], 1);
+    cx_a64_add_relaxed(&histogram->count, 1);
+    uint64_t max = cx_a64_load_relaxed(&histogram->max);
+    while (value > max && !cx_a64_cas_acq_rel(&histogram->max, &max, value)) {
+    }
+}
+
+void cx_histogram_clear(struct cx_histogram *histogram)
+{
+    for (unsigned i = 0; i < CX_HISTOGRAM_BUCKETS; i++)
+        cx_a64_store_relaxed(&histogram->bucket[i], 0);
+    cx_a64_store_relaxed(&histogram->count, 0);
+    cx_a64_store_relaxed(&histogram->max, 0);
+}
+
+/* The smallest upper bound that `part` of `whole` of all values do not pass. */
+static uint64_t histogram_percentile(const struct cx_histogram *histogram, uint64_t count, uint64_t part, uint64_t whole)
+{
+    uint64_t wanted = (count * part + whole - 1) / whole, seen = 0;
+    uint64_t max = cx_a64_load_relaxed(&histogram->max);
+    for (unsigned i = 0; i < CX_HISTOGRAM_BUCKETS; i++) {
+        seen += cx_a64_load_relaxed(&histogram->bucket[i]);
+        if (seen >= wanted)
+            return histogram_upper(i) < max ? histogram_upper(i) : max;
+    }
+    return max;
+}
+
+coex_gc_times cx_histogram_times(const struct cx_histogram *histogram)
+{
+    uint64_t count = cx_a64_load_relaxed(&histogram->count);
+    if (count == 0)
+        return (coex_gc_times){0};
+    return (coex_gc_times){
+        .count = count,
+        .p50 = histogram_percentile(histogram, count, 50, 100),
+        .p99 = histogram_percentile(histogram, count, 99, 100),
+        .p999 = histogram_percentile(histogram, count, 999, 1000),
+        .max = cx_a64_load_relaxed(&histogram->max),
+    };
+}

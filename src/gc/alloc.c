@@ -1,0 +1,177 @@
+/* See alloc.h. Entered by mutators, each on its own record. */
+#include "gc/alloc.h"
+
+#include "base/point.h"
+#include "gc/collector.h"
+#include "gc/error.h"
+#include "gc/pace.h"
+#include "gc/transition.h"
+
+enum alloc_outcome { ALLOC_DONE, ALLOC_NO_HANDLES, ALLOC_NO_SPACE };
+
+struct alloc_request {
+    const struct cx_type *type;
+    uint64_t size;   /* payload */
+    uint64_t prefix; /* words before it */
+    uint64_t bytes;  /* in all */
+};
+
+/* W: relaxed add. R: statistics. */
+static cx_a64 alloc_limit_waits;
+
+uint64_t cx_alloc_limit_waits(void) { return cx_a64_load_relaxed(&alloc_limit_waits); }
+
+/* ---------------------------------------------------------------- handles */
+
+/* The current word has at least one bit afterwards. False: none to be had. */
+static bool alloc_ensure_handle(struct cx_thread *self)
+{
+    struct cx_held *held = &self->held;
+    if (self->words.handle_bits != 0)
+        return true;
+    if (held->count == 0) {
+        if (cx_a64_load_relaxed(&cx_pace.trigger) != 0)
+            held->appetite = 0; /* the count trigger is exact to a word */
+        if (!cx_handles_claim(&cx_world.handles, held, self->black))
+            return false;
+        for (uint32_t i = 0; i < held->count; i++)
+            self->handles_taken += (uint64_t)__builtin_popcountll(held->bits[i]);
+    }
+    held->count--;
+    self->words.handle_bits = held->bits[held->count];
+    self->words.handle_base = held->word[held->count] * CX_WORD_HANDLES;
+    return true;
+}
+
+static coex_handle alloc_take_handle(struct cx_thread *self)
+{
+    coex_handle handle = self->words.handle_base + (uint64_t)__builtin_ctzll(self->words.handle_bits);
+    self->words.handle_bits &= self->words.handle_bits - 1;
+    return handle;
+}
+
+/* ------------------------------------------------------------------ space */
+
+static char *alloc_large(struct cx_thread *self, const struct alloc_request *request)
+{
+    /* Pages are aligned to more than any payload asks for: the payload goes to the first aligned place behind its prefix. */
+    uint64_t align = request->type->align;
+    uint64_t offset = ((request->prefix + align - 1) & ~(align - 1)) - request->prefix;
+    char *pages = cx_heap_take_large(&cx_world.heap, request->bytes + offset);
+    if (pages == NULL)
+        return NULL;
+    self->tlab.bytes += request->bytes;
+    self->tlab.taken += request->bytes;
+    return pages + offset;
+}
+
+static enum alloc_outcome alloc_try(struct cx_thread *self, const struct alloc_request *request, coex_handle *handle, void **payload)
+{
+    if (!alloc_ensure_handle(self))
+        return ALLOC_NO_HANDLES;
+    char *start = request->bytes <= COEX_GC_SMALL_MAX
+                      ? cx_tlab_place(&self->tlab, &self->words, &cx_world.heap, request->bytes, request->prefix, request->type->align,
+                                      self->black)
+                      : alloc_large(self, request);
+    if (start == NULL)
+        return ALLOC_NO_SPACE;
+    uint64_t *header = (uint64_t *)(void *)(start + request->prefix) - 1;
+    if (request->type->size == 0)
+        header[-1] = request->size;
+    *handle = alloc_take_handle(self);
+    *header = *handle | request->type->id << COEX_GC_TYPE_SHIFT;
+    cx_aptr_store_release(cx_aptr_at(&cx_world.handles.table[*handle]), header + 1);
+    *payload = header + 1;
+    return ALLOC_DONE;
+}
+
+/* ----------------------------------------------------- triggers and limits */
+
+static bool alloc_stress_due(struct cx_thread *self)
+{
+    if (CX_LIKELY(cx_world.config.stress == 0) || --self->stress_countdown != 0)
+        return false;
+    self->stress_countdown = cx_world.config.stress;
+    return true;
+}
+
+/* Requests are answered here, with neither handle nor space taken (INV-ALLOC-1). */
+static void alloc_safepoint(struct cx_thread *self)
+{
+    if (cx_aptr_load_relaxed(cx_aptr_at(&self->words.limit)) == NULL)
+        cx_safepoint_poll_self(self);
+    if (CX_UNLIKELY(alloc_stress_due(self)) || CX_UNLIKELY(cx_pace_is_due()))
+        cx_collector_async();
+    cx_pace_assist_self(self);
+}
+
+void cx_alloc_collect_self(struct cx_thread *self)
+{
+    uint64_t number = cx_collector_order();
+    cx_transition_enter_self(self);
+    cx_collector_wait(number);
+    cx_transition_leave_self(self);
+}
+
+/* Full: wait for a cycle, or for two. */
+static void alloc_wait(struct cx_thread *self, enum alloc_outcome outcome)
+{
+    cx_a64_add_relaxed(&alloc_limit_waits, 1);
+    CX_POINT("limit-waits");
+    cx_alloc_collect_self(self);
+    if (outcome == ALLOC_NO_HANDLES)
+        cx_alloc_collect_self(self);
+}
+
+static bool alloc_ask_handler(struct cx_thread *self, uint64_t size)
+{
+    if (cx_world.config.out_of_memory == NULL)
+        return false;
+    self->in_handler = true;
+    bool again = cx_world.config.out_of_memory(size, cx_world.config.context);
+    self->in_handler = false;
+    return again;
+}
+
+static coex_handle alloc_refuse(enum alloc_outcome outcome, const struct alloc_request *request)
+{
+    if (outcome == ALLOC_NO_HANDLES)
+        cx_error_set(COEX_GC_ELIMIT, "all %llu handles are in use", (unsigned long long)cx_world.handles.max);
+    else
+        cx_error_set(cx_world.config.heap_limit != 0 ? COEX_GC_ELIMIT : COEX_GC_ENOMEM, "no room for an object of %llu bytes",
+                     (unsigned long long)request->size);
+    return 0;
+}
+
+/* ------------------------------------------------------------- the request */
+
+static bool alloc_describe(struct alloc_request *request, uint64_t size, uint32_t type_id)
+{
+    const struct cx_type *type = cx_type_find(&cx_world.types, type_id);
+    if (type == NULL)
+        cx_fatal("coex_gc_alloc: there is no type %u", type_id);
+    if (type->size != 0 && type->size != size)
+        cx_fatal("coex_gc_alloc: type '%.60s' has %llu bytes, %llu were asked for", type->descriptor->name,
+                 (unsigned long long)type->size, (unsigned long long)size);
+    uint64_t prefix = cx_type_prefix(type);
+    *request = (struct alloc_request){.type = type, .size = size, .prefix = prefix, .bytes = cx_round8(size + prefix)};
+    return size < CX_MAX_OBJECT;
+}
+
+coex_handle cx_alloc_slow_self(struct cx_thread *self, uint64_t size, uint32_t type_id, void **payload)
+{
+    struct alloc_request request;
+    coex_handle handle = 0;
+    *payload = NULL;
+    if (!alloc_describe(&request, size, type_id))
+        return alloc_refuse(ALLOC_NO_SPACE, &request);
+    alloc_safepoint(self);
+    enum alloc_outcome outcome = alloc_try(self, &request, &handle, payload);
+    if (CX_UNLIKELY(outcome != ALLOC_DONE) && !self->in_handler) {
+        alloc_wait(self, outcome);
+        outcome = alloc_try(self, &request, &handle, payload);
+        if (outcome != ALLOC_DONE && alloc_ask_handler(self, size))
+            outcome = alloc_try(self, &request, &handle, payload);
+    }
+    return outcome == ALLOC_DONE ? handle : alloc_refuse(outcome, &request);
+}

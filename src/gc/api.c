@@ -1,0 +1,358 @@
+/* Every public symbol that is not a fast path: checks what it is given, and calls down. Nothing else happens here. */
+#define COEX_GC_NO_INLINE
+#include "base/point.h"
+#include "gc/alloc.h"
+#include "gc/attach.h"
+#include "gc/barrier.h"
+#include "gc/collector.h"
+#include "gc/error.h"
+#include "gc/pace.h"
+#include "gc/roots.h"
+#include "gc/runtime.h"
+
+#include <coex/gc.h>
+#include <string.h>
+
+static void api_need_runtime(const char *function)
+{
+    if (!cx_runtime_is_up())
+        cx_fatal("%s: the runtime is not initialised (or was shut down)", function);
+}
+
+/* ------------------------------------------------------------------- life */
+
+void coex_gc_config_default(coex_gc_config *config) { cx_options_default(config); }
+
+void coex_gc_init(void)
+{
+    int code = cx_runtime_init(NULL);
+    if (code != COEX_GC_OK && code != COEX_GC_EALREADY)
+        cx_fatal("coex_gc_init: %s: %s", cx_error_string(code), cx_error_detail());
+    cx_error_clear();
+}
+
+int coex_gc_init_with(const coex_gc_config *config) { return cx_runtime_init(config); }
+
+void coex_gc_shutdown(void) { cx_runtime_fini(); }
+
+const char *coex_gc_error_string(int code) { return cx_error_string(code); }
+int coex_gc_last_error(void) { return cx_error_code(); }
+const char *coex_gc_error_detail(void) { return cx_error_detail(); }
+const char *coex_gc_version(void) { return COEX_GC_VERSION_STRING; }
+
+/* ------------------------------------------------------- types and objects */
+
+uint32_t coex_gc_register_type(const coex_gc_type *type)
+{
+    if (!cx_runtime_is_up()) {
+        cx_error_set(COEX_GC_ESTATE, "coex_gc_register_type: the runtime is not initialised");
+        return 0;
+    }
+    return cx_types_register(&cx_world.types, type);
+}
+
+coex_handle coex_gc_alloc_slow(uint64_t size, uint32_t type_id, void **payload)
+{
+    return cx_alloc_slow_self(cx_thread_need_managed("coex_gc_alloc"), size, type_id, payload);
+}
+
+/* The payload of a handle that must name an object. */
+static void *api_object(const char *function, coex_handle h)
+{
+    api_need_runtime(function);
+    if (!cx_handle_is_object(&cx_world.handles, h))
+        cx_fatal("%s: %#llx names no object", function, (unsigned long long)h);
+    return cx_handle_payload(&cx_world.handles, h);
+}
+
+static const struct cx_type *api_type(void *payload) { return cx_type_at(&cx_world.types, cx_header_type(*cx_header_of(payload))); }
+
+uint64_t coex_gc_size(coex_handle h)
+{
+    if (h == 0)
+        return 0;
+    void *payload = api_object("coex_gc_size", h);
+    return cx_type_payload_size(api_type(payload), payload);
+}
+
+uint32_t coex_gc_type_of(coex_handle h)
+{
+    return h == 0 ? 0 : cx_header_type(*cx_header_of(api_object("coex_gc_type_of", h)));
+}
+
+bool coex_gc_is_handle(uint64_t word) { return cx_runtime_is_up() && cx_handle_is_object(&cx_world.handles, word); }
+
+bool coex_gc_object_info(coex_handle h, coex_gc_object *info)
+{
+    memset(info, 0, sizeof *info);
+    if (!coex_gc_is_handle(h))
+        return false;
+    void *payload = cx_handle_payload(&cx_world.handles, h);
+    const struct cx_type *type = api_type(payload);
+    info->payload_size = cx_type_payload_size(type, payload);
+    info->size = cx_round8(info->payload_size + cx_type_prefix(type));
+    info->type_id = (uint32_t)type->id;
+    info->address = payload;
+    info->flags = (cx_handle_is_marked(&cx_world.handles, h) ? COEX_GC_OBJECT_MARKED : 0u) |
+                  (cx_handle_is_born(&cx_world.handles, h) ? COEX_GC_OBJECT_BORN : 0u) |
+                  (cx_large_contains(&cx_world.heap.large, payload) ? COEX_GC_OBJECT_LARGE : 0u) |
+                  ((type->flags & COEX_GC_MUTABLE) != 0 ? COEX_GC_OBJECT_MUTABLE : 0u);
+    return true;
+}
+
+/* ------------------------------------------------------------- references */
+
+/* A field of an object that may be written. */
+static cx_a64 *api_field(const char *function, coex_handle object, uint64_t offset)
+{
+    char *payload = api_object(function, object);
+    if (CX_CHECKED) {
+        uint64_t size = cx_type_payload_size(api_type(payload), payload);
+        if (offset % 8 != 0 || offset + 8 > size || offset + 8 < offset)
+            cx_fatal("%s: offset %llu is not a word of an object of %llu bytes", function, (unsigned long long)offset,
+                     (unsigned long long)size);
+    }
+    return cx_a64_at(payload + offset);
+}
+
+void coex_gc_store_slow(coex_handle object, uint64_t offset, coex_handle value)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_store");
+    cx_barrier_store_self(self, api_field("coex_gc_store", object, offset), value);
+}
+
+coex_handle coex_gc_exchange(coex_handle object, uint64_t offset, coex_handle value)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_exchange");
+    return cx_barrier_exchange_self(self, api_field("coex_gc_exchange", object, offset), value);
+}
+
+bool coex_gc_compare_exchange(coex_handle object, uint64_t offset, coex_handle *expected, coex_handle desired)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_compare_exchange");
+    return cx_barrier_compare_exchange_self(self, api_field("coex_gc_compare_exchange", object, offset), expected, desired);
+}
+
+/* ------------------------------------------------------------------ frames */
+
+/* Room for `words` on the shadow stack, or the end: a program can't go on without its roots. */
+static void api_make_room(struct cx_thread *self, uint64_t words)
+{
+    if (words > UINT32_MAX || !cx_shadow_make_room_self(&self->shadow, self->words.top, words)) {
+        uint64_t depth = 0;
+        for (uint64_t at = (uint64_t)(self->words.top - self->shadow.base); at > 0; depth++)
+            at = cx_shadow_frame_before(&self->shadow, at);
+        cx_fatal("shadow stack overflow: thread %llu has %llu frames and needs %llu more of shadow_stack_slots=%llu",
+                 (unsigned long long)cx_a64_load_relaxed(&self->os_id), (unsigned long long)depth - 1, (unsigned long long)words,
+                 (unsigned long long)cx_world.config.shadow_stack_slots);
+    }
+    /* Unless a request has made it 0: that stays. */
+    void *limit = cx_aptr_load_relaxed(cx_aptr_at(&self->words.limit));
+    if (limit != NULL)
+        cx_aptr_cas_acq_rel(cx_aptr_at(&self->words.limit), &limit, self->shadow.end);
+}
+
+static void api_poll(struct cx_thread *self)
+{
+    if (cx_aptr_load_relaxed(cx_aptr_at(&self->words.limit)) == NULL)
+        cx_safepoint_poll_self(self);
+}
+
+/* A frame without a look at the limit. */
+static coex_handle *api_push(struct cx_thread *self, uint64_t num_slots)
+{
+    coex_handle *header = self->words.top;
+    *header = COEX_GC_FRAME_HEADER(num_slots);
+    memset(header + 1, 0, num_slots * sizeof *header);
+    self->words.top = header + num_slots + 1;
+    return header + 1;
+}
+
+coex_handle *coex_gc_enter_frame_slow(uint64_t num_slots)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_enter_frame");
+    api_make_room(self, num_slots + 1);
+    api_poll(self);
+    return api_push(self, num_slots);
+}
+
+coex_handle *coex_gc_enter_frame_with(uint64_t num_slots, uint64_t count, const coex_handle *handles)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_enter_frame_with");
+    if (count > num_slots)
+        cx_fatal("coex_gc_enter_frame_with: %llu handles for %llu slots", (unsigned long long)count, (unsigned long long)num_slots);
+    api_make_room(self, num_slots + 1);
+    coex_handle *slots = api_push(self, num_slots);
+    for (uint64_t i = 0; i < count; i++)
+        slots[i] = handles[i];
+    api_poll(self); /* the handles are rooted now */
+    return slots;
+}
+
+coex_gc_frame *coex_gc_push_frame(uint64_t num_roots, coex_handle **locals)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_push_frame");
+    api_make_room(self, num_roots + 1);
+    coex_handle *slots = api_push(self, num_roots);
+    for (uint64_t i = 0; i < num_roots; i++)
+        slots[i] = (uint64_t)(uintptr_t)locals[i] | COEX_GC_LOCAL_BIT;
+    api_poll(self);
+    return (coex_gc_frame *)(void *)(slots - 1);
+}
+
+/* Makes `top` the top, after the return barrier for the frame that ends there. */
+static void api_return_to(struct cx_thread *self, coex_handle *top)
+{
+    cx_safepoint_return_self(self, top);
+    self->words.top = top;
+}
+
+void coex_gc_leave_frame_slow(coex_handle *slots) { api_return_to(cx_thread_need_managed("coex_gc_leave_frame"), slots - 1); }
+
+void coex_gc_pop_frame(coex_gc_frame *frame)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_pop_frame");
+    coex_handle *header = (coex_handle *)(void *)frame;
+    if (CX_CHECKED) {
+        uint64_t top = cx_shadow_frame_before(&self->shadow, (uint64_t)(self->words.top - self->shadow.base));
+        if (top == 0 || header != &self->shadow.base[top])
+            cx_fatal("coex_gc_pop_frame: frame %p is not the top frame", (void *)frame);
+    }
+    api_return_to(self, header);
+}
+
+void coex_gc_unwind_to(coex_handle *slots)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_unwind_to");
+    coex_handle *header = slots - 1;
+    if (header < self->shadow.base || header >= self->words.top || !cx_shadow_is_header(*header))
+        cx_fatal("coex_gc_unwind_to: slots %p do not begin a frame of this thread", (void *)slots);
+    /* The frame ends where the next one begins: slots that coex_gc_root appended stay. */
+    coex_handle *top = slots;
+    while (top < self->words.top && !cx_shadow_is_header(*top))
+        top++;
+    api_return_to(self, top);
+}
+
+void coex_gc_root_slow(coex_handle value)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_root");
+    api_make_room(self, 1); /* and no poll: the value is in no slot yet */
+    *self->words.top++ = value;
+}
+
+void coex_gc_set_slot(coex_handle *slot, coex_handle value)
+{
+    cx_barrier_overwrite_slot_self(cx_thread_need_managed("coex_gc_set_slot"), slot, value);
+}
+
+void coex_gc_set_root(coex_handle **locals, uint64_t index, coex_handle value)
+{
+    cx_barrier_overwrite_slot_self(cx_thread_need_managed("coex_gc_set_root"), locals[index], value);
+}
+
+/* ------------------------------------------------------------ global roots */
+
+int coex_gc_add_global_root(coex_handle *where) { return cx_roots_add_self(cx_thread_need_managed("coex_gc_add_global_root"), where); }
+
+void coex_gc_remove_global_root(coex_handle *where)
+{
+    cx_roots_remove_self(cx_thread_need_managed("coex_gc_remove_global_root"), where);
+}
+
+coex_handle coex_gc_global_load(coex_handle *where) { return cx_a64_load_acquire(cx_a64_at(where)); }
+
+void coex_gc_global_store(coex_handle *where, coex_handle value)
+{
+    cx_barrier_store_self(cx_thread_need_managed("coex_gc_global_store"), cx_a64_at(where), value);
+}
+
+/* ----------------------------------------------------------------- threads */
+
+void coex_gc_register_thread(void)
+{
+    api_need_runtime("coex_gc_register_thread");
+    if (cx_thread_self() == NULL)
+        cx_attach_self();
+}
+
+void coex_gc_unregister_thread(void)
+{
+    struct cx_thread *self = cx_runtime_is_up() ? cx_thread_self() : NULL;
+    if (self == NULL)
+        return;
+    if (self->native_depth != 0)
+        cx_fatal("coex_gc_unregister_thread: this thread is in native mode; leave it first");
+    cx_detach_self(self);
+}
+
+coex_gc_thread *coex_gc_get_current_thread(void)
+{
+    struct cx_thread *self = cx_thread_self();
+    return self == NULL ? NULL : &self->words;
+}
+
+void coex_gc_safepoint_slow(void) { cx_safepoint_poll_self(cx_thread_need_managed("coex_gc_safepoint")); }
+
+coex_gc_spawn *coex_gc_spawn_prepare(coex_handle argument)
+{
+    return (coex_gc_spawn *)(void *)cx_spawn_prepare(cx_thread_need_managed("coex_gc_spawn_prepare"), argument);
+}
+
+coex_handle coex_gc_spawn_attach(coex_gc_spawn *spawn)
+{
+    api_need_runtime("coex_gc_spawn_attach");
+    struct cx_thread *thread = (struct cx_thread *)(void *)spawn;
+    if (spawn == NULL || !cx_spawn_attach(thread))
+        cx_fatal("coex_gc_spawn_attach: the thread is registered already, or the record was attached or cancelled before");
+    return thread->shadow.base[1];
+}
+
+void coex_gc_spawn_cancel(coex_gc_spawn *spawn)
+{
+    api_need_runtime("coex_gc_spawn_cancel");
+    if (spawn == NULL || !cx_spawn_cancel((struct cx_thread *)(void *)spawn))
+        cx_fatal("coex_gc_spawn_cancel: the record was attached or cancelled before");
+}
+
+/* -------------------------------------------------------------- collecting */
+
+void coex_gc_async(void)
+{
+    api_need_runtime("coex_gc_async");
+    cx_collector_async();
+}
+
+/* Waits for a cycle, in native mode if this thread is registered. */
+static void api_wait(uint64_t number)
+{
+    struct cx_thread *self = cx_thread_self();
+    if (self != NULL)
+        cx_transition_enter_self(self);
+    cx_collector_wait(number);
+    if (self != NULL)
+        cx_transition_leave_self(cx_thread_need_self("coex_gc_collect")); /* unless the runtime was shut down meanwhile */
+}
+
+void coex_gc_wait_for_completion(void)
+{
+    api_need_runtime("coex_gc_wait_for_completion");
+    api_wait(cx_collector_current());
+}
+
+void coex_gc_collect(void)
+{
+    api_need_runtime("coex_gc_collect");
+    api_wait(cx_collector_order());
+}
+
+void coex_gc_set_trigger_threshold(uint64_t allocations)
+{
+    api_need_runtime("coex_gc_set_trigger_threshold");
+    cx_pace_set_trigger(allocations);
+}
+
+/* -------------------------------------------------------------- native code */
+
+void coex_gc_enter_native(void) { cx_transition_enter_self(cx_thread_need_self("coex_gc_enter_native")); }
+void coex_gc_leave_native(void) { cx_transition_leave_self(cx_thread_need_self("coex_gc_leave_native")); }

@@ -1,0 +1,101 @@
+/* See attach.h. */
+#include "gc/attach.h"
+
+#include "base/point.h"
+#include "gc/error.h"
+
+/* A thread that exits registered; also if it exits in native mode, or after a shutdown. */
+static void attach_exit_hook(void *record)
+{
+    struct cx_thread *self = cx_thread_self();
+    if (self == NULL || self != record)
+        return;
+    if (self->native_depth != 0) {
+        self->native_depth = 1;
+        cx_transition_leave_self(self);
+    }
+    cx_detach_self(self);
+}
+
+static bool attach_bind(struct cx_thread *thread)
+{
+    cx_thread_bind_self(thread);
+    if (cx_os_at_thread_exit(attach_exit_hook, thread))
+        return true;
+    cx_error_set(COEX_GC_ETHREAD, "the system has no room for a thread-exit hook");
+    return false;
+}
+
+bool cx_attach_self(void)
+{
+    cx_mutex_lock(&cx_world.registry.lock);
+    struct cx_thread *thread = cx_thread_create_locked(NULL, 0);
+    cx_mutex_unlock(&cx_world.registry.lock);
+    CX_POINT("thread-registered");
+    if (thread == NULL)
+        return false;
+    if (attach_bind(thread))
+        return true;
+    cx_detach_self(thread);
+    return false;
+}
+
+/* Hand over what it has: the frozen range is cut (nobody returns there any more), and if the collector reads a chunk of it, that is
+ * waited for. */
+void cx_detach_self(struct cx_thread *self)
+{
+    CX_POINT("thread-exit-before-cut");
+    cx_shadow_cut_self(&self->shadow, 0);
+    cx_thread_destroy(self);
+    cx_thread_bind_self(NULL);
+    cx_os_at_thread_exit(NULL, NULL);
+}
+
+/* The parent answers whatever is pending first, so that the child starts with nothing pending (INV-THREAD-2). */
+struct cx_thread *cx_spawn_prepare(struct cx_thread *self, coex_handle argument)
+{
+    struct cx_registry *registry = &cx_world.registry;
+    cx_mutex_lock(&registry->lock);
+    while (cx_thread_is_pending(self)) {
+        cx_mutex_unlock(&registry->lock);
+        cx_safepoint_poll_self(self);
+        cx_mutex_lock(&registry->lock);
+    }
+    struct cx_thread *thread = cx_thread_create_locked(self, argument);
+    cx_mutex_unlock(&registry->lock);
+    CX_POINT("thread-spawned");
+    return thread;
+}
+
+/* Only one of attach and cancel gets a prepared record. */
+static bool attach_take_prepared(struct cx_thread *prepared)
+{
+    cx_mutex_lock(&cx_world.registry.lock);
+    bool good = cx_a32_load_relaxed(&prepared->state) == CX_THREAD_LIVE && prepared->spawned;
+    prepared->spawned = false;
+    cx_mutex_unlock(&cx_world.registry.lock);
+    return good;
+}
+
+bool cx_spawn_attach(struct cx_thread *prepared)
+{
+    if (cx_thread_self() != NULL || !attach_take_prepared(prepared))
+        return false;
+    cx_a64_store_relaxed(&prepared->os_id, cx_os_thread_id());
+    if (!attach_bind(prepared))
+        cx_fatal("coex_gc_spawn_attach: %s", cx_error_detail());
+    cx_transition_leave_self(prepared);
+    return true;
+}
+
+bool cx_spawn_cancel(struct cx_thread *prepared)
+{
+    if (!attach_take_prepared(prepared))
+        return false;
+    /* On behalf of a thread that never was: managed for a moment, then gone. */
+    prepared->native_depth = 1;
+    cx_transition_leave_self(prepared);
+    cx_shadow_cut_self(&prepared->shadow, 0);
+    cx_thread_destroy(prepared);
+    return true;
+}

@@ -1,0 +1,18 @@
+/* Threads that come and go: registration, exit, and spawning with a handle. */
+#ifndef CX_GC_ATTACH_H
+#define CX_GC_ATTACH_H
+
+#include "gc/transition.h"
+
+/* Registers the calling thread. False with the error recorded. */
+bool cx_attach_self(void);
+/* The calling thread leaves. */
+void cx_detach_self(struct cx_thread *self);
+
+/* In the parent: a record in native mode for a thread to come. NULL with the error recorded. May be a safepoint. */
+struct cx_thread *cx_spawn_prepare(struct cx_thread *self, coex_handle argument);
+/* In the child: takes it over. False: this thread has a record already, or the record was not prepared. */
+bool cx_spawn_attach(struct cx_thread *prepared);
+bool cx_spawn_cancel(struct cx_thread *prepared);
+
+#endif

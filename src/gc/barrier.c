@@ -1,0 +1,57 @@
+/* See barrier.h. Entered by mutators, each on its own record. */
+#include "gc/barrier.h"
+
+#include "base/point.h"
+
+static void barrier_shade_overwritten(struct cx_thread *self, coex_handle old)
+{
+    if (cx_is_reference(old) && !cx_handle_is_born(&cx_world.handles, old))
+        cx_shade_self(self, old);
+}
+
+static void barrier_shade_written(struct cx_thread *self, coex_handle value)
+{
+    enum cx_phase phase = cx_phase_now();
+    if (cx_is_reference(value) && (phase == CX_PHASE_SYNC || phase == CX_PHASE_ROOTS))
+        cx_shade_self(self, value);
+}
+
+coex_handle cx_barrier_exchange_self(struct cx_thread *self, cx_a64 *field, coex_handle value)
+{
+    uint64_t old = cx_a64_load_acquire(field);
+    do {
+        if (self->words.barrier != 0) {
+            barrier_shade_overwritten(self, old);
+            barrier_shade_written(self, value);
+        }
+        CX_POINT("barrier-before-store");
+    } while (!cx_a64_cas_acq_rel(field, &old, value)); /* INV-BARRIER-3 */
+    return old;
+}
+
+void cx_barrier_store_self(struct cx_thread *self, cx_a64 *field, coex_handle value) { cx_barrier_exchange_self(self, field, value); }
+
+bool cx_barrier_compare_exchange_self(struct cx_thread *self, cx_a64 *field, coex_handle *expected, coex_handle desired)
+{
+    if (self->words.barrier != 0) {
+        barrier_shade_overwritten(self, *expected); /* if the swap fails, a shade too many */
+        barrier_shade_written(self, desired);
+    }
+    CX_POINT("barrier-before-store");
+    return cx_a64_cas_acq_rel(field, expected, desired);
+}
+
+void cx_barrier_overwrite_slot_self(struct cx_thread *self, coex_handle *slot, coex_handle value)
+{
+    uint64_t old = cx_a64_load_relaxed(cx_a64_at(slot));
+    if (self->black && cx_is_reference(old))
+        cx_shade_self(self, old);
+    cx_shadow_note_change(&self->shadow, slot, value);
+    cx_a64_store_relaxed(cx_a64_at(slot), value);
+}
+
+void cx_barrier_shade_self(struct cx_thread *self, coex_handle value)
+{
+    if (self->words.barrier != 0 && cx_is_reference(value))
+        cx_shade_self(self, value);
+}

@@ -1,0 +1,73 @@
+/* Grey handles on their way to a marker: chunks, and the list of full ones.
+ *
+ * A thread (mutator or marker) fills a chunk of its own; a full one goes to the list, where any marker takes it. An entry is a
+ * *candidate*: a handle that is to be marked if it is not, and then traced. So a handle may stand in several chunks, and nothing is
+ * lost or done twice. A long array on its way is two entries, the array's handle and (before it) the index to go on from,
+ * CX_GREY_INDEX set; they always travel together.
+ *
+ * INV-GREY-1  Queueing can't fail: if no chunk can be had, the handle's bit is set in the handle table's grey bitmap, which the
+ *             collector looks through when it has nothing else. `spilled` says that some bit is set. */
+#ifndef CX_GC_GREY_H
+#define CX_GC_GREY_H
+
+#include "base/lock.h"
+#include "base/report.h"
+#include "base/os.h"
+#include "gc/handle.h"
+
+enum { CX_CHUNK_BYTES = 4096, CX_CHUNK_ENTRIES = CX_CHUNK_BYTES / 8 - 2 };
+
+#define CX_GREY_INDEX ((uint64_t)1 << 63) /* this entry is an index; the handle comes after it */
+
+struct cx_chunk {
+    struct cx_chunk *next;
+    uint64_t count;
+    uint64_t entry[CX_CHUNK_ENTRIES];
+};
+_Static_assert(sizeof(struct cx_chunk) == CX_CHUNK_BYTES, "a chunk fills its bytes");
+
+struct cx_grey {
+    cx_mutex lock;
+    struct cx_chunk *free;  /* under the lock */
+    struct cx_chunk *full;  /* under the lock */
+    cx_a64 full_count;      /* W: under the lock, release. R: anyone, acquire */
+    uint32_t assistants;    /* mutators that are marking; under the lock */
+    cx_a32 spilled;         /* W: who spills, release; collector resets, acq_rel. R: collector */
+    uint64_t most_chunks;   /* a limit for tests */
+    uint64_t chunks;
+    cx_range range;
+    struct cx_handles *handles;
+};
+
+int cx_grey_init(struct cx_grey *grey, struct cx_handles *handles);
+void cx_grey_fini(struct cx_grey *grey);
+
+struct cx_chunk *cx_grey_take_empty(struct cx_grey *grey); /* NULL: no memory */
+void cx_grey_give_empty(struct cx_grey *grey, struct cx_chunk *chunk);
+void cx_grey_give_full(struct cx_grey *grey, struct cx_chunk *chunk);
+struct cx_chunk *cx_grey_take_full(struct cx_grey *grey); /* NULL: none */
+/* INV-GREY-2  The collector ends a round only when the list is empty and nobody is assisting: an assistant counts from the moment it
+ *             takes its first chunk (same critical section) until it has handed back what it did not trace. */
+struct cx_chunk *cx_grey_begin_assist(struct cx_grey *grey); /* NULL: nothing to do, nothing begun */
+void cx_grey_end_assist(struct cx_grey *grey);
+bool cx_grey_is_quiet(struct cx_grey *grey);
+void cx_grey_spill(struct cx_grey *grey, coex_handle handle);
+/* All chunks on the list, and spilled bits, are dropped: a full cycle starts from its roots. */
+void cx_grey_drop_all_gct(struct cx_grey *grey);
+
+/* One more chunk for *buffer, whose full one, if any, goes to the list. False: no memory, *buffer is NULL then. */
+bool cx_grey_next_chunk(struct cx_grey *grey, struct cx_chunk **buffer);
+
+static inline void cx_grey_push(struct cx_grey *grey, struct cx_chunk **buffer, coex_handle handle)
+{
+    if (CX_UNLIKELY(*buffer == NULL || (*buffer)->count == CX_CHUNK_ENTRIES) && !cx_grey_next_chunk(grey, buffer)) {
+        cx_grey_spill(grey, handle);
+        return;
+    }
+    (*buffer)->entry[(*buffer)->count++] = handle;
+}
+
+/* Hands over what is in *buffer, if anything. */
+void cx_grey_hand_over(struct cx_grey *grey, struct cx_chunk **buffer);
+
+#endif

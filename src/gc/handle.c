@@ -1,0 +1,160 @@
+/* See handle.h. */
+#include "gc/handle.h"
+
+#include "base/point.h"
+#include "gc/error.h"
+
+enum {
+    HANDLE_STEP = 4096 /* handles of one word of `available`: what sizes are rounded to */
+};
+
+#define HANDLE_NOWHERE UINT64_MAX
+
+static const size_t handle_shape_bytes = (size_t)COEX_GC_MAX_TYPES * sizeof(uint64_t);
+
+/* Bytes of bitmap i for so many handles. The last one has a bit per word. */
+static size_t handle_bitmap_bytes(int i, uint64_t count) { return (size_t)(i == 5 ? count / 64 / 8 : count / 8); }
+
+static bool handles_commit(struct cx_handles *handles, uint64_t count)
+{
+    bool good = cx_range_commit(&handles->table_range, handle_shape_bytes + count * sizeof(void *));
+    for (int i = 0; i < 6 && good; i++)
+        good = cx_range_commit(&handles->bit_ranges[i], handle_bitmap_bytes(i, count));
+    return good;
+}
+
+static void handles_open_words(struct cx_handles *handles, uint64_t from, uint64_t to)
+{
+    for (uint64_t i = from / HANDLE_STEP; i < to / HANDLE_STEP; i++)
+        cx_a64_store_release(&handles->available[i], UINT64_MAX);
+}
+
+int cx_handles_init(struct cx_handles *handles, uint64_t initial, uint64_t max)
+{
+    initial = (initial + HANDLE_STEP - 1) / HANDLE_STEP * HANDLE_STEP;
+    max = max / HANDLE_STEP * HANDLE_STEP;
+    if (initial > max)
+        initial = max;
+    *handles = (struct cx_handles){0};
+    /* The table decides how many handles there can be; the bitmaps follow it. */
+    bool good = cx_range_reserve(&handles->table_range, handle_shape_bytes + max * sizeof(void *),
+                                 handle_shape_bytes + initial * sizeof(void *));
+    if (good)
+        max = (handles->table_range.reserved - handle_shape_bytes) / sizeof(void *) / HANDLE_STEP * HANDLE_STEP;
+    cx_a64 **maps[6] = {&handles->allocated, &handles->marked, &handles->born, &handles->retired, &handles->grey, &handles->available};
+    for (int i = 0; i < 6 && good; i++) {
+        size_t bytes = handle_bitmap_bytes(i, max);
+        good = cx_range_reserve(&handles->bit_ranges[i], bytes, bytes);
+        *maps[i] = (cx_a64 *)(void *)handles->bit_ranges[i].base;
+    }
+    if (!good || !handles_commit(handles, initial)) {
+        cx_range_release(&handles->table_range);
+        for (int i = 0; i < 6; i++)
+            cx_range_release(&handles->bit_ranges[i]);
+        return cx_error_set(COEX_GC_ENOMEM, "no address space for %llu handles", (unsigned long long)initial);
+    }
+    handles->shapes = (uint64_t *)(void *)handles->table_range.base;
+    handles->table = (void **)(void *)(handles->table_range.base + handle_shape_bytes);
+    handles->max = max;
+    cx_mutex_init(&handles->lock, CX_RANK_HANDLES);
+    cx_a64_store_relaxed(&handles->rewind, HANDLE_NOWHERE);
+    handles_open_words(handles, 0, initial);
+    cx_a64_store_release(&handles->committed, initial);
+    return COEX_GC_OK;
+}
+
+void cx_handles_fini(struct cx_handles *handles)
+{
+    cx_mutex_fini(&handles->lock);
+    for (int i = 5; i >= 0; i--)
+        cx_range_release(&handles->bit_ranges[i]);
+    cx_range_release(&handles->table_range);
+}
+
+uint64_t cx_handles_overhead(const struct cx_handles *handles)
+{
+    uint64_t count = cx_a64_load_acquire(&handles->committed);
+    uint64_t bytes = count * sizeof(void *);
+    for (int i = 0; i < 6; i++)
+        bytes += handle_bitmap_bytes(i, count);
+    return bytes;
+}
+
+static bool handles_grow_locked(struct cx_handles *handles)
+{
+    uint64_t now = cx_a64_load_relaxed(&handles->committed);
+    uint64_t next = now * 2 < handles->max ? now * 2 : handles->max;
+    if (next == now || !handles_commit(handles, next))
+        return false;
+    handles_open_words(handles, now, next);
+    cx_a64_store_release(&handles->committed, next);
+    cx_a64_add_relaxed(&handles->growths, 1);
+    return true;
+}
+
+/* Takes the free handles of one word, whose bit in `available` is ours. */
+static void handles_take_word_locked(struct cx_handles *handles, struct cx_held *held, uint64_t word, bool black)
+{
+    uint64_t free = ~cx_a64_load_acquire(&handles->allocated[word]);
+    if (word == 0)
+        free &= ~(uint64_t)1; /* handle 0 is null and never anybody's */
+    if (free == 0)
+        return;
+    CX_CHECK("INV-HANDLE-2", (cx_a64_load_relaxed(&handles->born[word]) & free) == 0);
+    if (black)
+        cx_a64_or_relaxed(&handles->born[word], free);
+    CX_POINT("handle-claim-between-born-and-allocated");
+    cx_a64_or_release(&handles->allocated[word], free);
+    held->word[held->count] = word;
+    held->bits[held->count] = free;
+    held->count++;
+    cx_a64_add_relaxed(&handles->claimed, (uint64_t)__builtin_popcountll(free));
+}
+
+/* Looks from `search` on; true when something was taken. */
+static bool handles_search_locked(struct cx_handles *handles, struct cx_held *held, bool black)
+{
+    uint64_t end = cx_a64_load_relaxed(&handles->committed) / HANDLE_STEP;
+    while (handles->search < end) {
+        cx_a64 *available = &handles->available[handles->search];
+        uint64_t some = cx_a64_load_relaxed(available);
+        uint64_t take = 0;
+        for (uint32_t i = held->count; i < held->appetite && some != 0; i++) {
+            take |= some & -some;
+            some &= some - 1;
+        }
+        if (take == 0) {
+            if (held->count >= held->appetite)
+                break;
+            handles->search++;
+            continue;
+        }
+        cx_a64_and_acq_rel(available, ~take); /* before `allocated` is read: INV-HANDLE-1 */
+        for (; take != 0; take &= take - 1)
+            handles_take_word_locked(handles, held, handles->search * 64 + (uint64_t)__builtin_ctzll(take), black);
+    }
+    return held->count > 0;
+}
+
+bool cx_handles_claim(struct cx_handles *handles, struct cx_held *held, bool black)
+{
+    if (held->appetite < CX_HELD_WORDS)
+        held->appetite = held->appetite == 0 ? 1 : held->appetite * 2;
+    cx_mutex_lock(&handles->lock);
+    uint64_t rewind = cx_a64_exchange_acq_rel(&handles->rewind, HANDLE_NOWHERE);
+    if (rewind < handles->search)
+        handles->search = rewind;
+    bool found = handles_search_locked(handles, held, black);
+    while (!found && handles_grow_locked(handles))
+        found = handles_search_locked(handles, held, black);
+    cx_mutex_unlock(&handles->lock);
+    return found;
+}
+
+void cx_handles_announce(struct cx_handles *handles, uint64_t word)
+{
+    cx_a64_or_release(&handles->available[word / 64], (uint64_t)1 << (word % 64));
+    uint64_t lowest = cx_a64_load_relaxed(&handles->rewind);
+    while (word / 64 < lowest && !cx_a64_cas_acq_rel(&handles->rewind, &lowest, word / 64)) {
+    }
+}

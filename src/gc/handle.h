@@ -1,0 +1,107 @@
+/* The handle table and its bitmaps.
+ *
+ * table[h] is the payload address of handle h, or NULL. Beside it, one bit per handle in each of
+ *
+ *     allocated   somebody has it: a live or dead object, a thread that holds it for its next object, or it is retired
+ *     marked      reached in this cycle                  W: markers only, or (INV-MARK-1); cleared at Start
+ *     born        allocated or held by a black thread in this cycle, and nothing else (INV-BORN-1)
+ *     retired     its object is gone; free again after the next sweep (MI-6) W: collector only
+ *     grey        to be marked, and no chunk could be had for it             (see grey.h)
+ *
+ * and one bit per 64-handle word in `available`: this word may have free bits. What holds:
+ *
+ * INV-HANDLE-1  A free bit has exactly one owner: nobody, or the thread that claimed its word. Claims exclude each other by the
+ *               lock, and a claimer clears `available` before it reads `allocated`, so that a bit freed meanwhile is either taken
+ *               by this claim or announced again by `available`.
+ * INV-HANDLE-2  A free bit (allocated clear) has born clear. So a white claimer need not touch born; a black one sets it before
+ *               `allocated` becomes visible (release), and the sweep reads `allocated` first (acquire).
+ * INV-HANDLE-3  An allocated bit with a NULL slot is legal: held and not handed out yet, or retired.
+ * INV-HANDLE-4  slot NULL, then `retired` (one sweep); `retired` clear, then `allocated` clear, then `available` (a later sweep):
+ *               a handle is given out again only after one more complete cycle.
+ *
+ * Growth commits more of the reserved ranges and moves nothing, so a reader never waits for it. */
+#ifndef CX_GC_HANDLE_H
+#define CX_GC_HANDLE_H
+
+#include "base/lock.h"
+#include "base/os.h"
+#include "gc/layout.h"
+
+enum { CX_HELD_WORDS = 16 }; /* words a thread takes at once at most: a lock per 1,024 allocations costs nothing */
+
+/* What a thread holds: claimed words that it has not begun. (The word it is in is in its ABI words.) Owner only. */
+struct cx_held {
+    uint32_t count;                /* words in use below */
+    uint32_t appetite;             /* words to take next time: doubles, so that a thread that allocates little holds little */
+    uint64_t word[CX_HELD_WORDS];  /* word indices */
+    uint64_t bits[CX_HELD_WORDS];  /* free handles of each */
+};
+
+struct cx_handles {
+    void **table;
+    uint64_t *shapes;    /* of the types; below the table in the same range, so that one base serves both */
+    cx_a64 *allocated;
+    cx_a64 *marked;
+    cx_a64 *born;
+    cx_a64 *retired;
+    cx_a64 *grey;
+    cx_a64 *available;
+    uint64_t max;        /* handles, a multiple of 4,096 */
+    cx_a64 committed;    /* handles. W: grow, release, under the lock. R: acquire */
+    cx_mutex lock;       /* claims and growth */
+    uint64_t search;     /* under the lock: word of `available` to look at next */
+    cx_a64 rewind;       /* lowest word of `available` that got bits since the last look. W: cas. R: claim, exchange */
+    cx_a64 claimed;      /* handles ever claimed, and recycled: relaxed counters */
+    cx_a64 recycled;
+    cx_a64 retired_now;
+    cx_a64 growths;
+    cx_range table_range;
+    cx_range bit_ranges[6];
+};
+
+int cx_handles_init(struct cx_handles *handles, uint64_t initial, uint64_t max);
+void cx_handles_fini(struct cx_handles *handles);
+
+/* Claims at most `held->appetite` words with free handles. False: max_handles is reached, or no memory to grow. */
+bool cx_handles_claim(struct cx_handles *handles, struct cx_held *held, bool black);
+
+/* Handles of `word` that a thread holds become born: at its ROOTS answer. */
+static inline void cx_handles_make_born(struct cx_handles *handles, uint64_t word, uint64_t bits)
+{
+    if (bits != 0)
+        cx_a64_or_relaxed(&handles->born[word], bits);
+}
+
+/* Announce that a word has got free bits. */
+void cx_handles_announce(struct cx_handles *handles, uint64_t word);
+
+/* Committed bytes of the table and the bitmaps. */
+uint64_t cx_handles_overhead(const struct cx_handles *handles);
+
+static inline bool cx_bit_test(const cx_a64 *bits, uint64_t index)
+{
+    return (cx_a64_load_relaxed(&bits[index / 64]) >> (index % 64) & 1) != 0;
+}
+
+static inline bool cx_handle_is_marked(const struct cx_handles *handles, coex_handle handle)
+{
+    return cx_bit_test(handles->marked, cx_index_of(handle));
+}
+
+static inline bool cx_handle_is_born(const struct cx_handles *handles, coex_handle handle)
+{
+    return cx_bit_test(handles->born, cx_index_of(handle));
+}
+
+static inline void *cx_handle_payload(const struct cx_handles *handles, coex_handle handle)
+{
+    return cx_aptr_load_acquire(cx_aptr_at(&handles->table[cx_index_of(handle)]));
+}
+
+/* Does the word name an object now? Reads within the table only, whatever the word. */
+static inline bool cx_handle_is_object(const struct cx_handles *handles, uint64_t word)
+{
+    return word != 0 && word < cx_a64_load_acquire(&handles->committed) && cx_handle_payload(handles, word) != NULL;
+}
+
+#endif

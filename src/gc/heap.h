@@ -1,0 +1,123 @@
+/* The heap: blocks of lines for small objects (mark-region, as in Immix), and the large-object space.
+ *
+ * A line is MARKED (an object on it is marked; W: markers, or), HELD (a black thread holds or held it for allocation; W: the
+ * block's owner, or the collector while it answers for that thread), or free. *Free* is a third thing, a bitmap of its own:
+ * written only by the sweep, consumed when a hole is taken, whatever the colour. The search for a hole never looks at marks.
+ *
+ * States of a block, and who moves it along (lists are under the lock; SWEEPING is entered by compare-and-swap):
+ *
+ *     FREE --take--> OWNED --give up--> USED --sweep--> SWEEPING --+--> FREE     all lines free
+ *       ^              ^                  ^                        +--> PARTIAL  enough of them
+ *       |              +---- take --------|--- PARTIAL <-----------+--> USED     too few
+ *       |              |                  |                        +--> OWNED    swept by the thread that wanted it
+ *       +--------------+--- a PARTIAL or USED block is swept once in a cycle
+ *
+ * INV-HEAP-1  A block has at most one owner; only the owner takes holes from it.
+ * INV-HEAP-2  A line is released (its free bit set) only by a sweep, after the sweep of the handles has ended (section 3 of the
+ *             design): until then a dead handle's slot still leads there.
+ * INV-HEAP-3  used = blocks that are not FREE, and the runs of large objects, in bytes; used never passes the limit.
+ *
+ * The heap reports "full"; what to do about it is decided in alloc.c. */
+#ifndef CX_GC_HEAP_H
+#define CX_GC_HEAP_H
+
+#include "base/lock.h"
+#include "base/os.h"
+#include "gc/large.h"
+#include "gc/layout.h"
+
+#define CX_NO_BLOCK UINT32_MAX
+
+enum cx_block_state { CX_BLOCK_UNUSED, CX_BLOCK_FREE, CX_BLOCK_OWNED, CX_BLOCK_USED, CX_BLOCK_PARTIAL, CX_BLOCK_SWEEPING };
+
+struct cx_block {
+    cx_a32 state;                /* enum cx_block_state. W: as the diagram says, acq_rel. R: anyone */
+    uint32_t next;               /* in its list; under the heap's lock */
+    uint32_t clean;              /* reads as zero throughout: fresh from the system */
+    uint32_t free_lines;         /* as of its last sweep */
+    cx_a64 marked[CX_LINE_WORDS];
+    cx_a64 held[CX_LINE_WORDS];
+    uint64_t free[CX_LINE_WORDS]; /* owner or sweeper only */
+    uint64_t unused[2];
+};
+_Static_assert(sizeof(struct cx_block) == 128, "two cache lines, so that blocks of two owners share none");
+
+struct cx_heap {
+    char *base;
+    struct cx_block *blocks;
+    cx_mutex lock;
+    uint32_t free_list;          /* last freed first: its memory is warm */
+    uint32_t partial_list;
+    cx_a32 count;                /* blocks ever used. W: under the lock, release. R: acquire */
+    cx_a32 free_count;           /* on free_list */
+    uint32_t committed;          /* blocks; under the lock */
+    uint64_t limit;              /* bytes; 0: none */
+    cx_a64 used;                 /* INV-HEAP-3. W: cas. R: relaxed */
+    cx_a64 taken;                /* bytes handed out for allocation so far; what the pace is measured by. Relaxed */
+    cx_a64 sweep_next;           /* next block to sweep. W: add, acq_rel */
+    cx_a32 sweep_end;            /* blocks to sweep; 0: no sweep runs. W: collector, release. R: acquire */
+    cx_a64 swept_free_lines;     /* in blocks that stayed in use; of the running or last sweep, relaxed */
+    cx_a64 swept_gone_lines;     /* lines that became free in it */
+    cx_a64 swept_runs;
+    cx_a64 swept_longest;
+    cx_a64 growths;
+    cx_a64 returned;             /* bytes given back to the operating system */
+    bool poison;
+    cx_range range;
+    cx_range block_range;
+    struct cx_large large;
+};
+
+int cx_heap_init(struct cx_heap *heap, uint64_t initial, uint64_t limit, bool poison);
+void cx_heap_fini(struct cx_heap *heap);
+
+/* A block for the caller to own: one with holes if `holes` (swept ones first; while a sweep runs, the caller may sweep some
+ * itself), or an empty one. CX_NO_BLOCK: full. */
+uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes);
+/* The owner is done with it. */
+void cx_heap_give_up_block(struct cx_heap *heap, uint32_t block);
+/* A hole in a block one owns: the next run of free lines at or after `from`, marked HELD for a black thread. False: none left. */
+bool cx_heap_take_hole(struct cx_heap *heap, uint32_t block, bool black, char **start, char **end);
+/* The lines from `start` to `end`, which the caller holds, become HELD: at a ROOTS answer. */
+void cx_heap_hold(struct cx_heap *heap, const char *start, const char *end);
+
+/* Zeroed pages for a large object, or NULL. */
+void *cx_heap_take_large(struct cx_heap *heap, uint64_t bytes);
+uint64_t cx_heap_give_large(struct cx_heap *heap, void *inside);
+
+/* --- the collector's --- */
+
+void cx_heap_clear_held_gct(struct cx_heap *heap);
+void cx_heap_clear_marks_gct(struct cx_heap *heap);
+void cx_heap_sweep_begin_gct(struct cx_heap *heap);
+/* Sweeps the next block. False: there is none. */
+bool cx_heap_sweep_some(struct cx_heap *heap);
+void cx_heap_sweep_end_gct(struct cx_heap *heap);
+/* Gives empty blocks beyond `keep` bytes of them back to the operating system; returns how many bytes. */
+uint64_t cx_heap_trim_gct(struct cx_heap *heap, uint64_t keep);
+
+static inline bool cx_heap_in_blocks(const struct cx_heap *heap, const void *address)
+{
+    return (uintptr_t)address - (uintptr_t)heap->base < heap->range.reserved;
+}
+
+static inline struct cx_block *cx_heap_block_of(const struct cx_heap *heap, const void *address)
+{
+    return &heap->blocks[((uintptr_t)address - (uintptr_t)heap->base) >> CX_BLOCK_SHIFT];
+}
+
+static inline unsigned cx_heap_line_of(const void *address) { return (unsigned)(((uintptr_t)address >> CX_LINE_SHIFT) % CX_BLOCK_LINES); }
+
+/* Marks the lines of an object, `start` to its last byte `last`. Markers only; a line is mostly marked already. */
+static inline void cx_heap_mark_lines(struct cx_heap *heap, const char *start, const char *last)
+{
+    struct cx_block *block = cx_heap_block_of(heap, start);
+    unsigned to = cx_heap_line_of(last);
+    for (unsigned line = cx_heap_line_of(start); line <= to; line++) {
+        uint64_t bit = (uint64_t)1 << (line % 64);
+        if ((cx_a64_load_relaxed(&block->marked[line / 64]) & bit) == 0)
+            cx_a64_or_relaxed(&block->marked[line / 64], bit);
+    }
+}
+
+#endif

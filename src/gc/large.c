@@ -1,0 +1,267 @@
+/* See large.h. */
+#include "gc/large.h"
+
+#include "base/report.h"
+#include "gc/error.h"
+
+#include <string.h>
+
+enum { RUN_NONE, RUN_USED, RUN_CLEAN, RUN_DIRTY };
+
+enum {
+    LARGE_FIRST_GROWTH = 1024, /* pages */
+    LARGE_CLEAR_MAX = 64,       /* pages that are cleared by hand when taken; more are exchanged for fresh ones */
+    LARGE_TRIM_RUNS = 256       /* runs that one trim looks at: it comes again */
+};
+
+static bool run_is_free(const struct cx_run *run) { return run->state == RUN_CLEAN || run->state == RUN_DIRTY; }
+
+static char *large_address(const struct cx_large *large, uint32_t page) { return large->range.base + ((size_t)page << large->page_shift); }
+
+static uint32_t large_page_of(const struct cx_large *large, const void *inside)
+{
+    return (uint32_t)(((uintptr_t)inside - (uintptr_t)large->range.base) >> large->page_shift);
+}
+
+int cx_large_init(struct cx_large *large, uint64_t reserve)
+{
+    *large = (struct cx_large){0};
+    while ((size_t)1 << large->page_shift < cx_os_page_size())
+        large->page_shift++;
+    if (reserve >> large->page_shift > UINT32_MAX - 1)
+        reserve = (uint64_t)(UINT32_MAX - 1) << large->page_shift;
+    if (!cx_range_reserve(&large->range, reserve, (size_t)1 << 20))
+        return cx_error_set(COEX_GC_ENOMEM, "no address space for large objects");
+    size_t entries = (large->range.reserved >> large->page_shift) * sizeof(struct cx_run);
+    if (!cx_range_reserve(&large->run_range, entries, entries)) {
+        cx_range_release(&large->range);
+        return cx_error_set(COEX_GC_ENOMEM, "no address space for large objects");
+    }
+    large->runs = (struct cx_run *)(void *)large->run_range.base;
+    cx_mutex_init(&large->lock, CX_RANK_LARGE);
+    return COEX_GC_OK;
+}
+
+void cx_large_fini(struct cx_large *large)
+{
+    cx_mutex_fini(&large->lock);
+    cx_range_release(&large->run_range);
+    cx_range_release(&large->range);
+}
+
+/* The list that a run of so many pages belongs to. */
+static void large_class_of(uint32_t pages, unsigned *class, unsigned *step)
+{
+    *class = 31 - (unsigned)__builtin_clz(pages);
+    *step = *class < 3 ? (pages << (3 - *class)) & 7 : (pages >> (*class - 3)) & 7;
+}
+
+static void large_link_locked(struct cx_large *large, uint32_t page, uint32_t pages, uint32_t state)
+{
+    struct cx_run *first = &large->runs[page];
+    struct cx_run *last = &large->runs[page + pages - 1];
+    unsigned class, step;
+    large_class_of(pages, &class, &step);
+    *last = (struct cx_run){.pages = pages, .state = state};
+    *first = (struct cx_run){.pages = pages, .state = state, .next = large->list[class][step]};
+    if (first->next != 0)
+        large->runs[first->next].previous = page;
+    large->list[class][step] = page;
+    large->step_map[class] |= (uint8_t)(1u << step);
+    large->class_map |= (uint64_t)1 << class;
+}
+
+static void large_unlink_locked(struct cx_large *large, uint32_t page)
+{
+    struct cx_run *run = &large->runs[page];
+    unsigned class, step;
+    large_class_of(run->pages, &class, &step);
+    if (run->next != 0)
+        large->runs[run->next].previous = run->previous;
+    if (run->previous != 0)
+        large->runs[run->previous].next = run->next;
+    else
+        large->list[class][step] = run->next;
+    if (large->list[class][step] == 0) {
+        large->step_map[class] &= (uint8_t) ~(1u << step);
+        if (large->step_map[class] == 0)
+            large->class_map &= ~((uint64_t)1 << class);
+    }
+}
+
+/* Puts free pages in, merged with their neighbours. */
+static void large_insert_locked(struct cx_large *large, uint32_t page, uint32_t pages, uint32_t state)
+{
+    const struct cx_run *before = &large->runs[page - 1];
+    if (page > 1 && run_is_free(before)) {
+        uint32_t more = before->pages;
+        state = before->state == RUN_DIRTY ? RUN_DIRTY : state;
+        large_unlink_locked(large, page - more);
+        page -= more;
+        pages += more;
+    }
+    if (page + pages < large->pages && run_is_free(&large->runs[page + pages])) {
+        const struct cx_run *after = &large->runs[page + pages];
+        state = after->state == RUN_DIRTY ? RUN_DIRTY : state;
+        large_unlink_locked(large, page + pages);
+        pages += after->pages;
+    }
+    large_link_locked(large, page, pages, state);
+}
+
+/* A list all of whose runs have so many pages: round up to the next list's lower end. 0: there is none. */
+static uint32_t large_find_locked(const struct cx_large *large, uint32_t pages)
+{
+    unsigned class, step;
+    large_class_of(pages, &class, &step);
+    uint32_t floor = class < 3 ? pages : ((8u | step) << (class - 3));
+    if (floor != pages && ++step == 8) {
+        step = 0;
+        class++;
+    }
+    unsigned steps = large->step_map[class] & (0xffu << step);
+    if (steps == 0) {
+        uint64_t classes = class + 1 < 64 ? large->class_map & (UINT64_MAX << (class + 1)) : 0;
+        if (classes == 0)
+            return 0;
+        class = (unsigned)__builtin_ctzll(classes);
+        steps = large->step_map[class];
+    }
+    return large->list[class][__builtin_ctz(steps)];
+}
+
+/* Makes at least `pages` more usable. False: past the reservation, or no memory. */
+static bool large_grow_locked(struct cx_large *large, uint32_t pages)
+{
+    uint64_t most = large->range.reserved >> large->page_shift;
+    uint64_t old = large->pages == 0 ? 1 : large->pages;
+    uint64_t least = old + pages;
+    uint64_t wanted = old * 2 > least ? old * 2 : least;
+    if (wanted < LARGE_FIRST_GROWTH)
+        wanted = LARGE_FIRST_GROWTH;
+    if (wanted > most)
+        wanted = most;
+    if (wanted < least || !cx_range_commit(&large->range, (size_t)wanted << large->page_shift) ||
+        !cx_range_commit(&large->run_range, (size_t)wanted * sizeof(struct cx_run)))
+        return false;
+    large->pages = (uint32_t)wanted;
+    large_insert_locked(large, (uint32_t)old, (uint32_t)(wanted - old), RUN_CLEAN);
+    cx_a64_add_relaxed(&large->growths, 1);
+    return true;
+}
+
+static uint32_t large_cut_locked(struct cx_large *large, uint32_t page, uint32_t pages)
+{
+    uint32_t have = large->runs[page].pages;
+    uint32_t state = large->runs[page].state;
+    large_unlink_locked(large, page);
+    if (have > pages)
+        large_link_locked(large, page + pages, have - pages, state);
+    large->runs[page + pages - 1] = (struct cx_run){.pages = pages, .state = RUN_USED};
+    large->runs[page] = (struct cx_run){.pages = pages, .state = RUN_USED};
+    return state;
+}
+
+/* Pages back to the system; they read as zero from now on. False: it would not take them. */
+static bool large_exchange_pages(struct cx_large *large, char *start, size_t bytes)
+{
+    size_t gone = cx_os_discard(start, bytes);
+    cx_a64_add_relaxed(&large->returned, gone);
+    return gone == bytes;
+}
+
+void *cx_large_take(struct cx_large *large, uint64_t bytes)
+{
+    uint64_t rounded = cx_large_round(large, bytes) >> large->page_shift;
+    if (rounded == 0 || rounded > large->range.reserved >> large->page_shift)
+        return NULL;
+    uint32_t pages = (uint32_t)rounded;
+    cx_mutex_lock(&large->lock);
+    uint32_t page = large_find_locked(large, pages);
+    if (page == 0 && large_grow_locked(large, pages))
+        page = large_find_locked(large, pages);
+    uint32_t state = page != 0 ? large_cut_locked(large, page, pages) : RUN_NONE;
+    cx_mutex_unlock(&large->lock);
+    if (page == 0)
+        return NULL;
+    char *start = large_address(large, page);
+    size_t bytes_taken = (size_t)pages << large->page_shift;
+    if (state == RUN_DIRTY && (pages <= LARGE_CLEAR_MAX || !large_exchange_pages(large, start, bytes_taken)))
+        memset(start, 0, bytes_taken);
+    return start;
+}
+
+uint64_t cx_large_bytes(struct cx_large *large, const void *inside)
+{
+    cx_mutex_lock(&large->lock);
+    uint64_t bytes = (uint64_t)large->runs[large_page_of(large, inside)].pages << large->page_shift;
+    cx_mutex_unlock(&large->lock);
+    return bytes;
+}
+
+uint64_t cx_large_give(struct cx_large *large, void *inside, bool poison)
+{
+    uint32_t page = large_page_of(large, inside);
+    uint64_t bytes = cx_large_bytes(large, inside);
+    uint32_t pages = (uint32_t)(bytes >> large->page_shift);
+    uint32_t state = RUN_DIRTY;
+    if (poison) {
+        memset(large_address(large, page), 0xdd, bytes);
+    } else if (pages > LARGE_CLEAR_MAX && large_exchange_pages(large, large_address(large, page), bytes)) {
+        state = RUN_CLEAN;
+    }
+    cx_mutex_lock(&large->lock);
+    CX_CHECK("INV-LARGE-1", large->runs[page].state == RUN_USED);
+    large_insert_locked(large, page, pages, state);
+    cx_mutex_unlock(&large->lock);
+    return bytes;
+}
+
+/* Takes one dirty run out, so that its pages can be given back without the lock. False: there is none. */
+static bool large_take_dirty(struct cx_large *large, uint32_t *page, uint32_t *pages)
+{
+    cx_mutex_lock(&large->lock);
+    for (unsigned class = 0; class < CX_LARGE_CLASSES; class++) {
+        for (unsigned step = 0; step < CX_LARGE_STEPS; step++) {
+            for (uint32_t at = large->list[class][step]; at != 0; at = large->runs[at].next) {
+                if (large->runs[at].state != RUN_DIRTY)
+                    continue;
+                *page = at;
+                *pages = large->runs[at].pages;
+                large_cut_locked(large, at, *pages);
+                cx_mutex_unlock(&large->lock);
+                return true;
+            }
+        }
+    }
+    cx_mutex_unlock(&large->lock);
+    return false;
+}
+
+void cx_large_trim(struct cx_large *large)
+{
+    uint32_t page, pages;
+    for (int i = 0; i < LARGE_TRIM_RUNS && large_take_dirty(large, &page, &pages); i++) {
+        bool clean = large_exchange_pages(large, large_address(large, page), (size_t)pages << large->page_shift);
+        cx_mutex_lock(&large->lock);
+        large_insert_locked(large, page, pages, clean ? RUN_CLEAN : RUN_DIRTY);
+        cx_mutex_unlock(&large->lock);
+    }
+}
+
+void cx_large_measure(struct cx_large *large, uint64_t *longest, uint64_t *runs)
+{
+    *longest = 0;
+    *runs = 0;
+    cx_mutex_lock(&large->lock);
+    for (unsigned class = 0; class < CX_LARGE_CLASSES; class++) {
+        for (unsigned step = 0; step < CX_LARGE_STEPS; step++) {
+            for (uint32_t at = large->list[class][step]; at != 0; at = large->runs[at].next) {
+                uint64_t bytes = (uint64_t)large->runs[at].pages << large->page_shift;
+                *longest = bytes > *longest ? bytes : *longest;
+                ++*runs;
+            }
+        }
+    }
+    cx_mutex_unlock(&large->lock);
+}

@@ -1,0 +1,48 @@
+/* Marking: from grey candidates to everything they reach.
+ *
+ * A marker is the collector, or a mutator that helps for some microseconds (assist). Each has a chunk of candidates of its own; full
+ * ones go to the shared list (grey.h), where every marker takes from when its own is empty. A candidate passes two short queues, so
+ * that memory is asked for before it is needed:
+ *
+ *     chunk --> [table queue] -- test and set the mark --> [object queue] -- header, lines, references --> chunk
+ *               prefetch mark word and slot                prefetch the object
+ *
+ * INV-MARK-1  Only markers set mark bits, by an atomic or; whoever sets a bit traces the object. Mutators that shade only queue.
+ * INV-MARK-2  A marker leaves nothing in its queues: what it does not trace it hands back as candidates that are not marked yet. */
+#ifndef CX_GC_MARK_H
+#define CX_GC_MARK_H
+
+#include "gc/thread.h"
+
+enum { CX_MARK_QUEUE = 16, CX_MARK_ARRAY_STEP = 1024 };
+
+struct cx_marker {
+    struct cx_chunk *chunk;
+    uint64_t marked;                  /* objects */
+    uint32_t table_head, table_count; /* queues: rings */
+    uint32_t object_head, object_count;
+    coex_handle table_queue[CX_MARK_QUEUE];
+    void *object_queue[CX_MARK_QUEUE];
+};
+
+void cx_marker_init(struct cx_marker *marker);
+/* Hands over what is left. */
+void cx_marker_fini(struct cx_marker *marker);
+
+static inline void cx_mark_push(struct cx_marker *marker, coex_handle handle)
+{
+    cx_grey_push(&cx_world.grey, &marker->chunk, handle);
+}
+
+/* Traces until nothing is left in reach: own chunk, shared list, spilled bits. */
+void cx_mark_drain_gct(struct cx_marker *marker);
+/* Traces candidates of the shared list for about `nanoseconds`; false: there were none. */
+bool cx_mark_assist_self(uint64_t nanoseconds, cx_a64 *marked);
+/* Reads the frozen frames of all threads. */
+void cx_mark_frozen_gct(struct cx_marker *marker);
+
+/* Calls `visit` with each reference of an object: the field's offset and what is in it. For verifiers and dumps. */
+typedef void (*cx_reference_visitor)(void *context, uint64_t offset, coex_handle value);
+void cx_mark_each_reference(void *payload, cx_reference_visitor visit, void *context);
+
+#endif

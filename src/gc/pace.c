@@ -1,0 +1,90 @@
+/* See pace.h. */
+#include "gc/pace.h"
+
+#include "gc/mark.h"
+
+enum {
+    PACE_LEAST_GROWTH = 1 << 20,
+    PACE_MOST_ASSISTS = 4 /* a large object is no reason for a long stop */
+};
+
+struct cx_pace cx_pace;
+
+/* Bytes that objects and what they share lines with take: the free lines of blocks in use are not counted. */
+static uint64_t pace_live(void)
+{
+    uint64_t used = cx_a64_load_relaxed(&cx_world.heap.used);
+    uint64_t free = cx_a64_load_relaxed(&cx_world.heap.swept_free_lines) * CX_LINE_BYTES;
+    return used > free ? used - free : 0;
+}
+
+static uint64_t pace_growth(uint64_t live)
+{
+    const coex_gc_config *config = &cx_world.config;
+    uint64_t growth = live / 100 * config->percent;
+    if (growth < config->initial_heap / 4)
+        growth = config->initial_heap / 4;
+    if (config->memlimit != 0) {
+        uint64_t room = config->memlimit > live ? (config->memlimit - live) / 2 : 0;
+        growth = growth < room ? growth : room;
+    }
+    if (config->heap_limit != 0) { /* a cycle should have ended before the hard limit is near */
+        uint64_t room = config->heap_limit > live ? (config->heap_limit - live) / 2 : 0;
+        growth = growth < room ? growth : room;
+    }
+    return growth < PACE_LEAST_GROWTH ? PACE_LEAST_GROWTH : growth;
+}
+
+static void pace_set_due(void)
+{
+    uint64_t growth = cx_a64_load_relaxed(&cx_pace.goal) - cx_a64_load_relaxed(&cx_pace.live);
+    uint64_t trigger = cx_a64_load_relaxed(&cx_pace.trigger);
+    cx_a64_store_relaxed(&cx_pace.due_at, cx_a64_load_relaxed(&cx_world.heap.taken) + growth);
+    cx_a64_store_relaxed(&cx_pace.due_at_handles,
+                         trigger == 0 ? UINT64_MAX : cx_a64_load_relaxed(&cx_world.handles.claimed) + trigger);
+}
+
+void cx_pace_init(void)
+{
+    cx_pace = (struct cx_pace){0};
+    cx_a64_store_relaxed(&cx_pace.trigger, cx_world.config.trigger_allocations);
+    cx_a64_store_relaxed(&cx_pace.goal, pace_growth(0));
+    pace_set_due();
+}
+
+void cx_pace_set_trigger(uint64_t allocations)
+{
+    cx_a64_store_relaxed(&cx_pace.trigger, allocations);
+    cx_a64_store_relaxed(&cx_pace.due_at_handles,
+                         allocations == 0 ? UINT64_MAX : cx_a64_load_relaxed(&cx_world.handles.claimed) + allocations);
+}
+
+/* While a cycle runs no other is due, unless as much again is taken. */
+void cx_pace_cycle_begun_gct(void)
+{
+    cx_a64_store_relaxed(&cx_pace.assist_marked, 0);
+    pace_set_due();
+}
+
+void cx_pace_cycle_ended_gct(void)
+{
+    uint64_t live = pace_live();
+    cx_a64_store_relaxed(&cx_pace.live, live);
+    cx_a64_store_relaxed(&cx_pace.goal, live + pace_growth(live));
+    pace_set_due();
+}
+
+void cx_pace_assist_self(struct cx_thread *self)
+{
+    uint64_t owed = (self->tlab.taken - self->assisted) / CX_ASSIST_BYTES;
+    if (CX_LIKELY(owed == 0))
+        return;
+    self->assisted += owed * CX_ASSIST_BYTES;
+    uint64_t goal = cx_a64_load_relaxed(&cx_pace.goal);
+    if (cx_phase_now() != CX_PHASE_MARK || cx_a64_load_relaxed(&cx_world.heap.used) < goal + goal / 2)
+        return;
+    if (owed > PACE_MOST_ASSISTS)
+        owed = PACE_MOST_ASSISTS;
+    if (cx_mark_assist_self(owed * CX_ASSIST_NS, &cx_pace.assist_marked))
+        cx_a64_add_relaxed(&cx_pace.assists, 1);
+}

@@ -1,0 +1,40 @@
+/* The pace: when a cycle is due, and when a mutator should help.
+ *
+ * After each cycle the heap may grow by `percent` of what survived (at least by a quarter of the initial heap); a soft limit makes
+ * that less. The goal is survivors + growth; a cycle is asked for when so many bytes were taken. If the heap passes its goal by half
+ * before the cycle has ended, slow allocations do marking work: CX_ASSIST_NS for each CX_ASSIST_BYTES they take. */
+#ifndef CX_GC_PACE_H
+#define CX_GC_PACE_H
+
+#include "gc/thread.h"
+
+enum { CX_ASSIST_NS = 50000, CX_ASSIST_BYTES = CX_BLOCK_BYTES };
+
+struct cx_pace {
+    cx_a64 due_at;          /* value of heap.taken at which a cycle is due. W: collector. R: slow allocations. All relaxed */
+    cx_a64 due_at_handles;  /* value of handles.claimed likewise; UINT64_MAX: never */
+    cx_a64 trigger;         /* allocations; 0: off */
+    cx_a64 goal;            /* heap bytes */
+    cx_a64 live;            /* heap bytes that survived the last cycle */
+    cx_a64 assists;
+    cx_a64 assist_marked;   /* objects marked by assists in this cycle */
+};
+
+extern struct cx_pace cx_pace;
+
+void cx_pace_init(void);
+/* A cycle begins, or has ended: the next one is measured from here. */
+void cx_pace_cycle_begun_gct(void);
+void cx_pace_cycle_ended_gct(void);
+void cx_pace_set_trigger(uint64_t allocations);
+
+static inline bool cx_pace_is_due(void)
+{
+    return cx_a64_load_relaxed(&cx_world.heap.taken) >= cx_a64_load_relaxed(&cx_pace.due_at) ||
+           cx_a64_load_relaxed(&cx_world.handles.claimed) >= cx_a64_load_relaxed(&cx_pace.due_at_handles);
+}
+
+/* In a slow allocation: help, in proportion to what this thread has taken, if the collector falls behind. */
+void cx_pace_assist_self(struct cx_thread *self);
+
+#endif

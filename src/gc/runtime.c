@@ -1,0 +1,147 @@
+/* See runtime.h. Init and fini exclude each other by a lock; everything else checks the generation. */
+#include "gc/runtime.h"
+
+#include "gc/attach.h"
+#include "gc/collector.h"
+#include "gc/error.h"
+#include "gc/pace.h"
+#include "gc/roots.h"
+
+#include <stdio.h>
+
+/* The one lock that is there before init and after shutdown. */
+static cx_mutex runtime_life = {.os = PTHREAD_MUTEX_INITIALIZER, .rank = CX_RANK_LIFE};
+
+bool cx_runtime_is_up(void) { return cx_a64_load_acquire(&cx_world.generation) % 2 == 1; }
+
+/* For the one line before an abort. */
+static void runtime_describe(char *text, size_t room)
+{
+    struct cx_thread *self = cx_thread_self();
+    if (!cx_runtime_is_up())
+        return;
+    snprintf(text, room, "thread %llu%s, phase %s, cycle %llu", (unsigned long long)cx_os_thread_id(),
+             self == NULL ? " (not registered)" : "", cx_phase_name(cx_phase_now()),
+             (unsigned long long)cx_a64_load_relaxed(&cx_world.cycle));
+}
+
+static int runtime_up_handles(void)
+{
+    return cx_handles_init(&cx_world.handles, cx_world.config.initial_handles, cx_world.config.max_handles);
+}
+static int runtime_up_types(void) { return cx_types_init(&cx_world.types, cx_world.handles.shapes); }
+static int runtime_up_heap(void)
+{
+    return cx_heap_init(&cx_world.heap, cx_world.config.initial_heap, cx_world.config.heap_limit, cx_world.config.poison);
+}
+static int runtime_up_grey(void) { return cx_grey_init(&cx_world.grey, &cx_world.handles); }
+static int runtime_up_registry(void) { return cx_registry_init(&cx_world.registry); }
+static int runtime_up_events(void)
+{
+    cx_event_listen(&cx_world.events);
+    return COEX_GC_OK;
+}
+static int runtime_up_collector(void)
+{
+    cx_pace_init();
+    return cx_collector_start();
+}
+
+static void runtime_down_handles(void) { cx_handles_fini(&cx_world.handles); }
+static void runtime_down_types(void) { cx_types_fini(&cx_world.types); }
+static void runtime_down_heap(void) { cx_heap_fini(&cx_world.heap); }
+static void runtime_down_grey(void) { cx_grey_fini(&cx_world.grey); }
+static void runtime_down_registry(void) { cx_registry_fini(&cx_world.registry); }
+static void runtime_down_events(void) { cx_event_deafen(&cx_world.events); }
+
+/* In this order up, in the reverse one down. */
+static const struct runtime_part {
+    int (*up)(void);
+    void (*down)(void);
+} runtime_parts[] = {
+    {runtime_up_handles, runtime_down_handles},   {runtime_up_types, runtime_down_types},
+    {runtime_up_heap, runtime_down_heap},         {runtime_up_grey, runtime_down_grey},
+    {runtime_up_registry, runtime_down_registry}, {cx_roots_init, cx_roots_fini},
+    {runtime_up_events, runtime_down_events},     {runtime_up_collector, cx_collector_stop},
+};
+
+enum { RUNTIME_PARTS = sizeof runtime_parts / sizeof runtime_parts[0] };
+
+static void runtime_take_down(int parts)
+{
+    while (parts > 0)
+        runtime_parts[--parts].down();
+}
+
+static int runtime_bring_up(const coex_gc_config *config)
+{
+    int code = cx_options_resolve(&cx_world.config, config);
+    cx_a32_store_relaxed(&cx_world.phase, CX_PHASE_IDLE);
+    cx_a64_store_relaxed(&cx_world.cycle, 0);
+    cx_a64_store_relaxed(&cx_world.max_depth, 0);
+    int parts = 0;
+    while (code == COEX_GC_OK && parts < RUNTIME_PARTS) {
+        code = runtime_parts[parts].up();
+        parts += code == COEX_GC_OK;
+    }
+    if (code != COEX_GC_OK) {
+        runtime_take_down(parts);
+        return code;
+    }
+    coex_gc_table = cx_world.handles.table;
+    cx_a64_store_seq(&cx_world.generation, cx_a64_load_relaxed(&cx_world.generation) + 1);
+    cx_report_set_context(runtime_describe);
+    return COEX_GC_OK;
+}
+
+static void runtime_bring_down(void)
+{
+    cx_report_set_context(NULL);
+    coex_gc_table = NULL;
+    cx_a64_store_seq(&cx_world.generation, cx_a64_load_relaxed(&cx_world.generation) + 1);
+    runtime_take_down(RUNTIME_PARTS);
+}
+
+int cx_runtime_init(const coex_gc_config *config)
+{
+    cx_mutex_lock(&runtime_life);
+    int code = cx_runtime_is_up() ? cx_error_set(COEX_GC_EALREADY, "the runtime is initialised already") : runtime_bring_up(config);
+    if (code == COEX_GC_OK && !cx_attach_self()) {
+        code = cx_error_code();
+        runtime_bring_down();
+    }
+    cx_mutex_unlock(&runtime_life);
+    return code;
+}
+
+/* Other threads may be in native mode: they come back to one clear line (transition of another generation). */
+static void runtime_refuse_managed_threads(const struct cx_thread *self)
+{
+    uint32_t count = cx_a32_load_acquire(&cx_world.registry.count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct cx_thread *thread = cx_registry_at(&cx_world.registry, i);
+        if (thread != self && cx_a32_load_acquire(&thread->state) == CX_THREAD_LIVE &&
+            cx_a32_load_seq(&thread->mode) == CX_MODE_MANAGED)
+            cx_fatal("coex_gc_shutdown: thread %llu is still registered and in managed code",
+                     (unsigned long long)cx_a64_load_relaxed(&thread->os_id));
+    }
+}
+
+bool cx_runtime_fini(void)
+{
+    cx_mutex_lock(&runtime_life);
+    bool up = cx_runtime_is_up();
+    if (up) {
+        struct cx_thread *self = cx_thread_self();
+        /* A running cycle needs this thread's answers: wait for it in native mode, for good. */
+        if (self != NULL)
+            cx_transition_enter_self(self);
+        cx_collector_wait(cx_collector_current());
+        runtime_refuse_managed_threads(self);
+        cx_os_at_thread_exit(NULL, NULL);
+        runtime_bring_down();
+        cx_thread_bind_self(NULL);
+    }
+    cx_mutex_unlock(&runtime_life);
+    return up;
+}

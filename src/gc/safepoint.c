@@ -1,0 +1,139 @@
+/* See safepoint.h. Entered by every mutator on its own record, and by the collector on records it has claimed. */
+#include "gc/safepoint.h"
+
+#include "base/point.h"
+
+static void safepoint_scan(struct cx_thread *thread, struct cx_span span)
+{
+    for (uint64_t i = span.from; i < span.to; i++) {
+        coex_handle handle = cx_shadow_reference(thread->shadow.base[i]);
+        if (handle != 0)
+            cx_shade_self(thread, handle);
+    }
+}
+
+static void safepoint_note_depth(uint64_t words)
+{
+    uint64_t deepest = cx_a64_load_relaxed(&cx_world.max_depth);
+    while (words > deepest && !cx_a64_cas_acq_rel(&cx_world.max_depth, &deepest, words)) {
+    }
+}
+
+/* The roots of a thread: its top frames now, the rest frozen. A stop is bounded by CX_ROOTS_NOW words, or by one frame. */
+static void safepoint_answer_roots(struct cx_thread *thread, bool self)
+{
+    uint64_t top = (uint64_t)(thread->words.top - thread->shadow.base);
+    uint64_t from = top;
+    if (self) {
+        from = cx_shadow_frame_before(&thread->shadow, top);
+        while (from > 0) {
+            uint64_t next = cx_shadow_frame_before(&thread->shadow, from);
+            if (top - next > CX_ROOTS_NOW)
+                break;
+            from = next;
+        }
+        safepoint_scan(thread, (struct cx_span){from, top});
+    }
+    CX_POINT("roots-before-freeze");
+    cx_shadow_freeze(&thread->shadow, from);
+    thread->words.watermark = from > 0 ? thread->shadow.base + from : NULL;
+    safepoint_note_depth(top);
+
+    /* From here on what it allocates is born: the handles it holds, and the lines. INV-BORN-1 */
+    cx_handles_make_born(&cx_world.handles, thread->words.handle_base / CX_WORD_HANDLES, thread->words.handle_bits);
+    for (uint32_t i = 0; i < thread->held.count; i++)
+        cx_handles_make_born(&cx_world.handles, thread->held.word[i], thread->held.bits[i]);
+    cx_tlab_hold(&thread->tlab, &thread->words, &cx_world.heap);
+    thread->black = true;
+}
+
+/* For the verifier: the objects of these handles do not exist yet. */
+static void safepoint_note_held(struct cx_thread *thread)
+{
+    cx_a64 *fresh = cx_aptr_load_acquire(&cx_world.fresh);
+    if (fresh == NULL)
+        return;
+    cx_a64_or_relaxed(&fresh[thread->words.handle_base / CX_WORD_HANDLES], thread->words.handle_bits);
+    for (uint32_t i = 0; i < thread->held.count; i++)
+        cx_a64_or_relaxed(&fresh[thread->held.word[i]], thread->held.bits[i]);
+}
+
+static void safepoint_answer(struct cx_thread *thread, enum cx_request kind, bool self)
+{
+    switch (kind) {
+    case CX_REQUEST_SYNC:
+        thread->words.barrier = 1;
+        break;
+    case CX_REQUEST_ROOTS:
+        safepoint_answer_roots(thread, self);
+        break;
+    case CX_REQUEST_IDLE:
+        thread->words.barrier = 0;
+        thread->black = false;
+        break;
+    case CX_REQUEST_FLUSH:
+        safepoint_note_held(thread);
+        break;
+    case CX_REQUEST_NONE:
+        break;
+    }
+    if (kind != CX_REQUEST_SYNC)
+        cx_grey_hand_over(&cx_world.grey, &thread->buffer);
+}
+
+/* Numbers for the statistics: as fresh as the last slow path. */
+static void safepoint_publish_counts(struct cx_thread *self)
+{
+    cx_a64_store_relaxed(&self->allocations, self->handles_taken - cx_thread_handles_held(self));
+    cx_a64_store_relaxed(&self->bytes, cx_tlab_bytes(&self->tlab, &self->words));
+}
+
+void cx_safepoint_poll_self(struct cx_thread *self)
+{
+    CX_CHECK("INV-THREAD-1", cx_a32_load_relaxed(&self->mode) == CX_MODE_MANAGED);
+    CX_POINT("poll-before-limit");
+    cx_aptr_exchange_acq_rel(cx_aptr_at(&self->words.limit), self->shadow.end); /* INV-POLL-1 */
+    uint64_t request = cx_a64_load_seq(&self->requested);
+    if (request == cx_a64_load_relaxed(&self->acked))
+        return;
+    uint64_t wall = cx_os_now_ns(), cpu = cx_os_thread_cpu_ns();
+    do {
+        CX_POINT("answer-self");
+        safepoint_answer(self, cx_request_kind(request), true);
+        cx_a64_store_release(&self->acked, request);
+        CX_POINT("answered-self");
+        cx_aptr_exchange_acq_rel(cx_aptr_at(&self->words.limit), self->shadow.end);
+        request = cx_a64_load_seq(&self->requested);
+    } while (request != cx_a64_load_relaxed(&self->acked));
+    safepoint_publish_counts(self);
+    cx_event_emit(&cx_world.events, CX_EVENT_STOP, cx_os_thread_cpu_ns() - cpu, cx_os_now_ns() - wall);
+}
+
+void cx_safepoint_answer_for_gct(struct cx_thread *thread)
+{
+    CX_CHECK("INV-THREAD-1", cx_a32_load_relaxed(&thread->mode) == CX_MODE_CLAIMED);
+    uint64_t request = cx_a64_load_relaxed(&thread->requested);
+    CX_POINT("answer-for-native");
+    safepoint_answer(thread, cx_request_kind(request), false);
+    cx_a64_store_release(&thread->acked, request);
+}
+
+/* Takes the frame, and some more below it, out of the frozen range and scans them (INV-SHADOW-1). */
+void cx_safepoint_return_self(struct cx_thread *self, const coex_handle *top)
+{
+    if (self->words.watermark == NULL || top > self->words.watermark)
+        return;
+    struct cx_shadow *shadow = &self->shadow;
+    uint64_t end = (uint64_t)(top - shadow->base);
+    uint64_t from = cx_shadow_frame_before(shadow, end);
+    while (from > 0 && end - from < CX_SHADOW_BITE)
+        from = cx_shadow_frame_before(shadow, from);
+    CX_POINT("return-before-cut");
+    struct cx_span mine = cx_shadow_cut_self(shadow, from);
+    if (mine.to > end)
+        mine.to = end > mine.from ? end : mine.from; /* what lies above is being popped: dead */
+    cx_shadow_check_span(shadow, mine, cx_a64_load_relaxed(&self->os_id));
+    safepoint_scan(self, mine);
+    uint64_t left = cx_shadow_frozen_end(shadow);
+    self->words.watermark = left != 0 ? shadow->base + left : NULL;
+}

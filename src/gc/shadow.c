@@ -1,0 +1,165 @@
+/* See shadow.h. Entered by the owner and, for claims and for threads in native mode, by the collector. */
+#include "gc/shadow.h"
+
+#include "base/point.h"
+#include "gc/error.h"
+
+enum { SHADOW_FIRST_WORDS = 512 }; /* one page */
+
+static uint64_t shadow_pack(uint64_t lo, uint64_t hi) { return lo << 32 | hi; }
+
+int cx_shadow_init(struct cx_shadow *shadow, uint64_t slots)
+{
+    *shadow = (struct cx_shadow){0};
+    size_t bytes = (size_t)(slots + 1) * sizeof(coex_handle);
+    if (!cx_range_reserve(&shadow->range, bytes, bytes) || (CX_CHECKED && !cx_range_reserve(&shadow->copy_range, bytes, bytes)) ||
+        !cx_range_commit(&shadow->range, SHADOW_FIRST_WORDS * sizeof(coex_handle))) {
+        cx_range_release(&shadow->range);
+        return cx_error_set(COEX_GC_ENOMEM, "no address space for a shadow stack of %llu slots", (unsigned long long)slots);
+    }
+    shadow->base = (coex_handle *)(void *)shadow->range.base;
+    return COEX_GC_OK;
+}
+
+void cx_shadow_fini(struct cx_shadow *shadow)
+{
+    cx_range_release(&shadow->copy_range);
+    cx_range_release(&shadow->range);
+}
+
+void cx_shadow_reset(struct cx_shadow *shadow, coex_handle **top)
+{
+    size_t keep = SHADOW_FIRST_WORDS * sizeof(coex_handle);
+    if (shadow->range.committed > keep)
+        cx_os_discard(shadow->range.base + keep, shadow->range.committed - keep);
+    shadow->end = (coex_handle *)(void *)(shadow->range.base + shadow->range.committed);
+    shadow->base[0] = COEX_GC_FRAME_HEADER(0);
+    cx_a64_store_relaxed(&shadow->frozen, 0);
+    cx_a64_store_relaxed(&shadow->scanned, 0);
+    *top = shadow->base + 1;
+}
+
+bool cx_shadow_make_room_self(struct cx_shadow *shadow, const coex_handle *top, uint64_t words)
+{
+    uint64_t most = shadow->range.reserved / sizeof(coex_handle);
+    uint64_t used = (uint64_t)(top - shadow->base);
+    if (words > most - used)
+        return false;
+    uint64_t need = (used + words) * sizeof(coex_handle);
+    if (need <= shadow->range.committed)
+        return true;
+    uint64_t wanted = shadow->range.committed * 2 > need ? shadow->range.committed * 2 : need;
+    if (wanted > shadow->range.reserved)
+        wanted = shadow->range.reserved;
+    if (!cx_range_commit(&shadow->range, wanted))
+        return false;
+    shadow->end = (coex_handle *)(void *)(shadow->range.base + shadow->range.committed);
+    return true;
+}
+
+/* ----------------------------------------------------------------- frozen */
+
+/* What each frozen word held, for the check. */
+static void shadow_copy(struct cx_shadow *shadow, uint64_t end)
+{
+    if (!cx_range_commit(&shadow->copy_range, end * sizeof(uint64_t)))
+        return;
+    uint64_t *copy = (uint64_t *)(void *)shadow->copy_range.base;
+    for (uint64_t i = 0; i < end; i++)
+        copy[i] = cx_shadow_reference(shadow->base[i]);
+}
+
+void cx_shadow_freeze(struct cx_shadow *shadow, uint64_t end)
+{
+    CX_CHECK("INV-SHADOW-1", !cx_shadow_is_frozen(shadow));
+    if (CX_CHECKED)
+        shadow_copy(shadow, end);
+    cx_a64_store_relaxed(&shadow->scanned, 0);
+    cx_a64_store_release(&shadow->frozen, shadow_pack(0, end));
+}
+
+bool cx_shadow_is_frozen(const struct cx_shadow *shadow)
+{
+    uint64_t frozen = cx_a64_load_acquire(&shadow->frozen);
+    return frozen >> 32 < (uint32_t)frozen || cx_a64_load_acquire(&shadow->scanned) < frozen >> 32;
+}
+
+struct cx_span cx_shadow_cut_self(struct cx_shadow *shadow, uint64_t from)
+{
+    uint64_t frozen = cx_a64_load_acquire(&shadow->frozen);
+    uint64_t lo, hi, cut;
+    do {
+        lo = frozen >> 32;
+        hi = (uint32_t)frozen;
+        if (hi <= from && lo <= from)
+            return (struct cx_span){from, from};
+        cut = from > lo ? from : lo;
+        if (cut > hi)
+            cut = hi;
+    } while (!cx_a64_cas_acq_rel(&shadow->frozen, &frozen, shadow_pack(lo, cut)));
+    CX_POINT("shadow-cut-before-wait");
+    /* The range is [lo, lo) if the collector has begun on words of ours: it can claim no more, and this chunk ends soon. */
+    for (unsigned spins = 0; lo > from && cx_a64_load_acquire(&shadow->scanned) < lo; spins++) {
+        cx_cpu_relax();
+        if (spins > 1000)
+            cx_os_sleep_ns(20000); /* it has lost its core */
+    }
+    return (struct cx_span){cut, hi};
+}
+
+bool cx_shadow_claim_gct(struct cx_shadow *shadow, struct cx_span *span)
+{
+    uint64_t frozen = cx_a64_load_acquire(&shadow->frozen);
+    for (;;) {
+        uint64_t lo = frozen >> 32, hi = (uint32_t)frozen;
+        if (lo >= hi)
+            return false;
+        uint64_t to = hi - lo > CX_SHADOW_CHUNK ? lo + CX_SHADOW_CHUNK : hi;
+        if (cx_a64_cas_acq_rel(&shadow->frozen, &frozen, shadow_pack(to, hi))) {
+            *span = (struct cx_span){lo, to};
+            return true;
+        }
+    }
+}
+
+void cx_shadow_finish_gct(struct cx_shadow *shadow, struct cx_span span) { cx_a64_store_release(&shadow->scanned, span.to); }
+
+/* ----------------------------------------------------------------- checks */
+
+static void shadow_report_change(const struct cx_shadow *shadow, uint64_t word, uint64_t was, uint64_t is, uint64_t thread_id)
+{
+    uint64_t header = cx_shadow_frame_before(shadow, word + 1), frame = 0;
+    for (uint64_t at = header; at > 0; at = cx_shadow_frame_before(shadow, at))
+        frame++;
+    cx_fatal("INV-SHADOW-1 broken: thread %llu, frame %llu, slot %llu: the frame is frozen, its slot held %llu and holds %llu; "
+             "write it with coex_gc_set_slot or coex_gc_set_root",
+             (unsigned long long)thread_id, (unsigned long long)frame, (unsigned long long)(word - header - 1),
+             (unsigned long long)was, (unsigned long long)is);
+}
+
+void cx_shadow_check_span(const struct cx_shadow *shadow, struct cx_span span, uint64_t thread_id)
+{
+    if (!CX_CHECKED || span.to * sizeof(uint64_t) > shadow->copy_range.committed)
+        return;
+    const uint64_t *copy = (const uint64_t *)(const void *)shadow->copy_range.base;
+    for (uint64_t i = span.from; i < span.to; i++) {
+        uint64_t now = cx_shadow_reference(shadow->base[i]);
+        if (now != copy[i])
+            shadow_report_change(shadow, i, copy[i], now, thread_id);
+    }
+}
+
+/* `slot` is a word of the stack, or a local that words of it point to. */
+void cx_shadow_note_change(struct cx_shadow *shadow, const coex_handle *slot, coex_handle value)
+{
+    uint64_t end = CX_CHECKED ? (uint32_t)cx_a64_load_acquire(&shadow->frozen) : 0;
+    if (end * sizeof(uint64_t) > shadow->copy_range.committed)
+        return;
+    uint64_t *copy = (uint64_t *)(void *)shadow->copy_range.base;
+    uint64_t reference = cx_is_reference(value) ? value : 0;
+    uint64_t local = (uint64_t)(uintptr_t)slot | COEX_GC_LOCAL_BIT;
+    for (uint64_t i = 0; i < end; i++) {
+        if (&shadow->base[i] == slot || shadow->base[i] == local)
+            cx_a64_store_relaxed(cx_a64_at(&copy[i]), reference);
+    }
+}

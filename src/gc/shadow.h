@@ -1,0 +1,94 @@
+/* A shadow stack: one contiguous array of words per thread, and its watermark.
+ *
+ * A word is a handle or immediate, the address of a local that holds one (bit 63), or the header that a frame starts with (bits 63
+ * and 62). Headers can be told from slots, so a frame is found from its end by looking down, and the collector needs no frame
+ * boundaries at all: it reads words. The first word is the header of a frame that is never left.
+ *
+ * Frozen words. At a root scan the owner freezes everything below its top frames and goes on. The frozen words are [lo, hi), kept in
+ * one word that changes by compare-and-swap; the collector claims from lo up, in chunks, and says in `scanned` how far it is done:
+ *
+ *     0 ........ scanned ........ lo ............... hi ............... top
+ *       done               claimed   frozen, unclaimed  owner's
+ *
+ * INV-SHADOW-1  The owner writes no word below hi, and no local that such a word points to. Leaving a frame down to hi or below runs
+ *               the return barrier, which takes the words it needs out of the range and scans them first.
+ * INV-SHADOW-2  Words between scanned and lo are being read: an owner that needs one of them waits for that chunk. This is the
+ *               only wait of a mutator, and it is bounded by a chunk. */
+#ifndef CX_GC_SHADOW_H
+#define CX_GC_SHADOW_H
+
+#include "base/os.h"
+#include "base/report.h"
+#include "gc/layout.h"
+
+enum {
+    CX_SHADOW_CHUNK = 512, /* words the collector claims at once: a microsecond or two */
+    CX_SHADOW_BITE = 64    /* words the return barrier takes at least, so that the next returns are free of it */
+};
+
+struct cx_span {
+    uint64_t from, to; /* word numbers, from <= at < to */
+};
+
+struct cx_shadow {
+    coex_handle *base;
+    coex_handle *end;   /* committed up to here */
+    cx_range range;
+    cx_a64 frozen;      /* lo << 32 | hi. W: owner (freeze, cut) and collector (claim), cas acq_rel. R: acquire */
+    cx_a64 scanned;     /* W: collector release; owner resets at freeze. R: owner acquire. INV-SHADOW-2 */
+    cx_range copy_range; /* checked builds: what the frozen words held (INV-SHADOW-1) */
+};
+
+int cx_shadow_init(struct cx_shadow *shadow, uint64_t slots);
+void cx_shadow_fini(struct cx_shadow *shadow);
+/* Back to the state after init; memory beyond the first pages goes back. */
+void cx_shadow_reset(struct cx_shadow *shadow, coex_handle **top);
+
+/* Room for `words` above `top`. False: the reservation ends, or no memory. */
+bool cx_shadow_make_room_self(struct cx_shadow *shadow, const coex_handle *top, uint64_t words);
+
+static inline bool cx_shadow_is_header(uint64_t word) { return word >> 62 == 3; }
+
+/* What a word refers to: a handle to trace, or 0. Reads the local that it points to. */
+static inline coex_handle cx_shadow_reference(uint64_t word)
+{
+    if (CX_UNLIKELY((word & COEX_GC_LOCAL_BIT) != 0)) {
+        if (cx_shadow_is_header(word))
+            return 0;
+        word = cx_a64_load_relaxed(cx_a64_at((const void *)(uintptr_t)(word & ~COEX_GC_LOCAL_BIT)));
+    }
+    return cx_is_reference(word) ? word : 0;
+}
+
+/* The number of the header word of the frame whose last word is before `end`. */
+static inline uint64_t cx_shadow_frame_before(const struct cx_shadow *shadow, uint64_t end)
+{
+    do
+        end--;
+    while (end > 0 && !cx_shadow_is_header(shadow->base[end]));
+    return end;
+}
+
+/* Freeze [0, end). By the owner, or by the collector for a thread it has claimed. Nothing may be frozen before. */
+void cx_shadow_freeze(struct cx_shadow *shadow, uint64_t end);
+/* Is there anything that the collector has not read yet? */
+bool cx_shadow_is_frozen(const struct cx_shadow *shadow);
+/* The owner is about to use words from `from` on: takes them out of the range, waits for a chunk if the collector reads some of
+ * them, and returns those that the caller has to scan. */
+struct cx_span cx_shadow_cut_self(struct cx_shadow *shadow, uint64_t from);
+/* The collector's: the next chunk to scan, and done with it. False: nothing is left. */
+bool cx_shadow_claim_gct(struct cx_shadow *shadow, struct cx_span *span);
+void cx_shadow_finish_gct(struct cx_shadow *shadow, struct cx_span span);
+
+/* hi, as the owner sees it; 0: nothing is frozen. */
+static inline uint64_t cx_shadow_frozen_end(const struct cx_shadow *shadow)
+{
+    uint64_t frozen = cx_a64_load_acquire(&shadow->frozen);
+    return frozen >> 32 < (uint32_t)frozen ? (uint32_t)frozen : 0;
+}
+
+/* Checked builds: a frozen word that changed is reported; a permitted change is made known. */
+void cx_shadow_check_span(const struct cx_shadow *shadow, struct cx_span span, uint64_t thread_id);
+void cx_shadow_note_change(struct cx_shadow *shadow, const coex_handle *slot, coex_handle value);
+
+#endif

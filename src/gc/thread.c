@@ -1,0 +1,191 @@
+/* See thread.h. */
+#include "gc/thread.h"
+
+#include "base/point.h"
+#include "gc/error.h"
+
+struct cx_world cx_world;
+
+void **coex_gc_table;
+
+/* What a thread without a record has: every fast path finds no bits, no room and no slots, and goes to its slow path. */
+static struct coex_gc_thread thread_nobody;
+
+__thread struct coex_gc_thread *coex_gc_self __attribute__((tls_model("initial-exec"))) = &thread_nobody;
+static __thread uint64_t thread_generation; /* of the runtime that coex_gc_self belongs to */
+
+int cx_registry_init(struct cx_registry *registry)
+{
+    *registry = (struct cx_registry){.vacant = CX_NO_RECORD};
+    if (!cx_range_reserve(&registry->range, CX_MAX_THREADS * sizeof(struct cx_thread), 64 * sizeof(struct cx_thread)))
+        return cx_error_set(COEX_GC_ENOMEM, "no address space for thread records");
+    cx_mutex_init(&registry->lock, CX_RANK_REGISTRY);
+    return COEX_GC_OK;
+}
+
+void cx_registry_fini(struct cx_registry *registry)
+{
+    uint32_t count = cx_a32_load_acquire(&registry->count);
+    for (uint32_t i = 0; i < count; i++)
+        cx_shadow_fini(&cx_registry_at(registry, i)->shadow);
+    cx_range_release(&registry->range);
+    cx_mutex_fini(&registry->lock);
+}
+
+/* ------------------------------------------------------------------- self */
+
+struct cx_thread *cx_thread_self(void)
+{
+    if (coex_gc_self == &thread_nobody)
+        return NULL;
+    /* A record of a runtime that was shut down is not ours any more; its memory is gone. */
+    if (thread_generation != cx_a64_load_acquire(&cx_world.generation)) {
+        coex_gc_self = &thread_nobody;
+        return NULL;
+    }
+    return (struct cx_thread *)(void *)coex_gc_self;
+}
+
+struct cx_thread *cx_thread_need_self(const char *function)
+{
+    struct cx_thread *self = cx_thread_self();
+    if (CX_LIKELY(self != NULL))
+        return self;
+    if (cx_a64_load_acquire(&cx_world.generation) % 2 == 0)
+        cx_fatal("%s: the runtime is not initialised (or was shut down)", function);
+    cx_fatal("%s: this thread (%llu) is not registered", function, (unsigned long long)cx_os_thread_id());
+}
+
+struct cx_thread *cx_thread_need_managed(const char *function)
+{
+    struct cx_thread *self = cx_thread_need_self(function);
+    if (CX_CHECKED && self->native_depth != 0)
+        cx_fatal("%s: this thread is in native mode; leave it first", function);
+    return self;
+}
+
+void cx_thread_bind_self(struct cx_thread *thread)
+{
+    thread_generation = cx_a64_load_acquire(&cx_world.generation);
+    coex_gc_self = thread != NULL ? &thread->words : &thread_nobody;
+}
+
+/* --------------------------------------------------------------- registry */
+
+static struct cx_thread *thread_take_record_locked(struct cx_registry *registry)
+{
+    cx_mutex_assert_held(&registry->lock);
+    if (registry->vacant != CX_NO_RECORD) {
+        struct cx_thread *thread = cx_registry_at(registry, registry->vacant);
+        registry->vacant = thread->next_vacant;
+        return thread;
+    }
+    uint32_t number = cx_a32_load_relaxed(&registry->count);
+    size_t need = (size_t)(number + 1) * sizeof(struct cx_thread);
+    if (number == CX_MAX_THREADS || !cx_range_commit(&registry->range, need)) {
+        cx_error_set(COEX_GC_ETHREAD, "there are %u threads already", number);
+        return NULL;
+    }
+    struct cx_thread *thread = cx_registry_at(registry, number);
+    if (cx_shadow_init(&thread->shadow, cx_world.config.shadow_stack_slots) != COEX_GC_OK)
+        return NULL;
+    cx_shadow_reset(&thread->shadow, &thread->words.top);
+    thread->number = number;
+    cx_a32_store_release(&registry->count, number + 1);
+    return thread;
+}
+
+static void thread_prepare(struct cx_thread *thread)
+{
+    thread->words.limit = thread->shadow.end;
+    thread->words.watermark = NULL;
+    thread->words.table = cx_world.handles.table;
+    thread->in_handler = false;
+    thread->native_depth = 0;
+    thread->buffer = NULL;
+    thread->held.appetite = 0;
+    thread->handles_taken = cx_thread_handles_held(thread);
+    thread->stress_countdown = cx_world.config.stress;
+    thread->assisted = 0;
+    thread->spawned = false;
+    cx_a64_store_relaxed(&thread->allocations, 0);
+    cx_a64_store_relaxed(&thread->bytes, 0);
+    cx_tlab_init(&thread->tlab, &thread->words, cx_world.config.stress != 0);
+}
+
+/* INV-THREAD-2 */
+static void thread_take_state_locked(struct cx_thread *thread, const struct cx_thread *parent)
+{
+    enum cx_phase phase = cx_phase_now();
+    thread->black = parent != NULL ? parent->black : phase >= CX_PHASE_ROOTS;
+    thread->words.barrier = parent != NULL ? parent->words.barrier : phase != CX_PHASE_IDLE;
+    cx_a64_store_release(&thread->acked, cx_a64_load_relaxed(&thread->requested));
+}
+
+struct cx_thread *cx_thread_create_locked(struct cx_thread *parent, coex_handle argument)
+{
+    struct cx_registry *registry = &cx_world.registry;
+    CX_CHECK("INV-THREAD-2", parent == NULL || !cx_thread_is_pending(parent));
+    struct cx_thread *thread = thread_take_record_locked(registry);
+    if (thread == NULL)
+        return NULL;
+    thread_prepare(thread);
+    thread_take_state_locked(thread, parent);
+    thread->spawned = parent != NULL;
+    if (parent != NULL) {
+        *thread->words.top++ = argument;
+        thread->native_depth = 1;
+    } else {
+        cx_a64_store_relaxed(&thread->os_id, cx_os_thread_id());
+    }
+    cx_a32_store_seq(&thread->mode, parent != NULL ? CX_MODE_NATIVE : CX_MODE_MANAGED);
+    cx_a32_store_release(&thread->state, CX_THREAD_LIVE);
+    cx_a32_add_relaxed(&registry->live, 1);
+    return thread;
+}
+
+/* Space goes back first, with no lock that a newcomer needs; then it leaves, which counts as its answer to anything. Its handles
+ * stay with the record (INV-THREAD-4). */
+void cx_thread_destroy(struct cx_thread *thread)
+{
+    struct cx_registry *registry = &cx_world.registry;
+    uint64_t bytes = cx_tlab_bytes(&thread->tlab, &thread->words);
+    cx_tlab_give_up(&thread->tlab, &thread->words, &cx_world.heap);
+    cx_shadow_reset(&thread->shadow, &thread->words.top);
+    CX_POINT("thread-exit-before-buffer");
+    cx_grey_hand_over(&cx_world.grey, &thread->buffer);
+    cx_grey_give_empty(&cx_world.grey, thread->buffer);
+    thread->buffer = NULL;
+
+    cx_mutex_lock(&registry->lock);
+    registry->gone_allocations += thread->handles_taken - cx_thread_handles_held(thread);
+    registry->gone_bytes += bytes;
+    if (!thread->black && cx_phase_now() >= CX_PHASE_ROOTS)
+        cx_thread_abandon_handles_locked(thread); /* it leaves without its ROOTS answer: they are not born */
+    cx_a32_store_release(&thread->state, CX_THREAD_VACANT);
+    cx_a64_store_release(&thread->acked, cx_a64_load_relaxed(&thread->requested));
+    thread->next_vacant = registry->vacant;
+    registry->vacant = thread->number;
+    cx_a32_sub_relaxed(&registry->live, 1);
+    cx_mutex_unlock(&registry->lock);
+}
+
+uint64_t cx_thread_handles_held(const struct cx_thread *thread)
+{
+    uint64_t held = (uint64_t)__builtin_popcountll(thread->words.handle_bits);
+    for (uint32_t i = 0; i < thread->held.count; i++)
+        held += (uint64_t)__builtin_popcountll(thread->held.bits[i]);
+    return held;
+}
+
+void cx_thread_abandon_handles_locked(struct cx_thread *vacant)
+{
+    vacant->words.handle_bits = 0;
+    vacant->held.count = 0;
+}
+
+const char *cx_phase_name(enum cx_phase phase)
+{
+    static const char *const names[] = {"IDLE", "SYNC", "ROOTS", "MARK", "SWEEP"};
+    return names[phase];
+}

@@ -1,0 +1,110 @@
+/* See tlab.h. */
+#include "gc/tlab.h"
+
+void cx_tlab_init(struct cx_tlab *tlab, struct coex_gc_thread *words, bool slow_always)
+{
+    *tlab = (struct cx_tlab){.block = CX_NO_BLOCK, .overflow = CX_NO_BLOCK, .slow_always = slow_always};
+    words->cursor = 0;
+    words->end = 0;
+}
+
+uint64_t cx_tlab_bytes(const struct cx_tlab *tlab, const struct coex_gc_thread *words)
+{
+    return tlab->bytes + (words->cursor - tlab->start);
+}
+
+/* Takes `bytes` between *cursor and end, so that what follows the prefix is aligned. NULL: it does not fit. */
+static char *tlab_bump(uint64_t *cursor, uint64_t end, uint64_t bytes, uint64_t prefix, uint64_t align)
+{
+    uint64_t start = ((*cursor + prefix + align - 1) & ~(align - 1)) - prefix;
+    if (*cursor == 0 || start + bytes > end)
+        return NULL;
+    *cursor = start + bytes;
+    return (char *)start;
+}
+
+static void tlab_set_hole(struct cx_tlab *tlab, struct coex_gc_thread *words, char *start, char *end)
+{
+    tlab->bytes += words->cursor - tlab->start;
+    tlab->start = (uint64_t)start;
+    tlab->end = (uint64_t)end;
+    words->cursor = (uint64_t)start;
+    words->end = tlab->slow_always ? 0 : (uint64_t)end;
+}
+
+/* The next hole: of this block, or of another one. False: full. */
+static bool tlab_next_hole(struct cx_tlab *tlab, struct coex_gc_thread *words, struct cx_heap *heap, bool black)
+{
+    char *start, *end;
+    for (;;) {
+        if (tlab->block != CX_NO_BLOCK) {
+            if (cx_heap_take_hole(heap, tlab->block, black, &start, &end)) {
+                tlab_set_hole(tlab, words, start, end);
+                tlab->taken += (uint64_t)(end - start);
+                return true;
+            }
+            tlab_set_hole(tlab, words, NULL, NULL);
+            cx_heap_give_up_block(heap, tlab->block);
+        }
+        tlab->block = cx_heap_take_block(heap, true);
+        if (tlab->block == CX_NO_BLOCK)
+            return false;
+    }
+}
+
+static char *tlab_place_in_overflow(struct cx_tlab *tlab, struct cx_heap *heap, uint64_t bytes, uint64_t prefix, uint64_t align, bool black)
+{
+    char *place = tlab_bump(&tlab->overflow_cursor, tlab->overflow_end, bytes, prefix, align);
+    if (place == NULL) {
+        uint32_t fresh = cx_heap_take_block(heap, false);
+        char *start, *end;
+        if (fresh == CX_NO_BLOCK)
+            return NULL;
+        if (tlab->overflow != CX_NO_BLOCK)
+            cx_heap_give_up_block(heap, tlab->overflow);
+        tlab->overflow = fresh;
+        cx_heap_take_hole(heap, fresh, black, &start, &end);
+        tlab->overflow_cursor = (uint64_t)start;
+        tlab->overflow_end = (uint64_t)end;
+        tlab->taken += CX_BLOCK_BYTES;
+        place = tlab_bump(&tlab->overflow_cursor, tlab->overflow_end, bytes, prefix, align);
+    }
+    if (place != NULL)
+        tlab->bytes += bytes;
+    return place;
+}
+
+char *cx_tlab_place(struct cx_tlab *tlab, struct coex_gc_thread *words, struct cx_heap *heap, uint64_t bytes, uint64_t prefix,
+                    uint64_t align, bool black)
+{
+    char *place = tlab_bump(&words->cursor, tlab->end, bytes, prefix, align);
+    bool awkward = bytes + align - 8 > CX_LINE_BYTES; /* it may not fit into a hole of one line */
+    if (place == NULL && awkward && tlab->end - words->cursor >= CX_LINE_BYTES)
+        return tlab_place_in_overflow(tlab, heap, bytes, prefix, align, black);
+    while (place == NULL) {
+        if (!tlab_next_hole(tlab, words, heap, black))
+            return NULL;
+        place = tlab_bump(&words->cursor, tlab->end, bytes, prefix, align);
+        if (place == NULL && awkward)
+            return tlab_place_in_overflow(tlab, heap, bytes, prefix, align, black);
+    }
+    return place;
+}
+
+/* The line that the cursor is in is held too: objects that come to lie on it are born. */
+void cx_tlab_hold(struct cx_tlab *tlab, const struct coex_gc_thread *words, struct cx_heap *heap)
+{
+    cx_heap_hold(heap, (const char *)words->cursor, (const char *)tlab->end);
+    cx_heap_hold(heap, (const char *)tlab->overflow_cursor, (const char *)tlab->overflow_end);
+}
+
+void cx_tlab_give_up(struct cx_tlab *tlab, struct coex_gc_thread *words, struct cx_heap *heap)
+{
+    tlab_set_hole(tlab, words, NULL, NULL);
+    if (tlab->block != CX_NO_BLOCK)
+        cx_heap_give_up_block(heap, tlab->block);
+    if (tlab->overflow != CX_NO_BLOCK)
+        cx_heap_give_up_block(heap, tlab->overflow);
+    tlab->block = tlab->overflow = CX_NO_BLOCK;
+    tlab->overflow_cursor = tlab->overflow_end = 0;
+}

@@ -1,0 +1,32 @@
+/* A thread's space for small objects: the hole that its ABI words move in, the block it is from, and an overflow block.
+ *
+ * Owner only (or the collector, for a thread it has claimed). An object that is larger than a line and does not fit the hole goes
+ * to the overflow block, so that one awkward object does not throw a hole away. Nothing here polls. */
+#ifndef CX_GC_TLAB_H
+#define CX_GC_TLAB_H
+
+#include "gc/heap.h"
+
+struct cx_tlab {
+    uint32_t block;    /* CX_NO_BLOCK: none */
+    uint32_t overflow; /* likewise */
+    uint64_t end;      /* of the hole. The ABI word `end` is this, or 0 when every allocation is to take the slow path */
+    uint64_t start;    /* of the hole, for the count of bytes */
+    uint64_t overflow_cursor, overflow_end;
+    uint64_t bytes;    /* of objects in holes that are done with, and of large ones */
+    uint64_t taken;    /* bytes of holes, overflow blocks and large objects so far */
+    bool slow_always;  /* debugging: stress */
+};
+
+void cx_tlab_init(struct cx_tlab *tlab, struct coex_gc_thread *words, bool slow_always);
+/* Where an object of `bytes`, whose payload comes after `prefix` bytes and is aligned to `align`, may start. NULL: full. */
+char *cx_tlab_place(struct cx_tlab *tlab, struct coex_gc_thread *words, struct cx_heap *heap, uint64_t bytes, uint64_t prefix,
+                    uint64_t align, bool black);
+/* Everything that is held for later objects becomes HELD: at the ROOTS answer. */
+void cx_tlab_hold(struct cx_tlab *tlab, const struct coex_gc_thread *words, struct cx_heap *heap);
+/* The thread goes: its blocks are nobody's. */
+void cx_tlab_give_up(struct cx_tlab *tlab, struct coex_gc_thread *words, struct cx_heap *heap);
+/* Bytes of objects allocated so far. */
+uint64_t cx_tlab_bytes(const struct cx_tlab *tlab, const struct coex_gc_thread *words);
+
+#endif

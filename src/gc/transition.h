@@ -1,0 +1,23 @@
+/* Native mode: a thread that blocks or runs foreign code, and the collector that answers for it.
+ *
+ * In native mode the thread touches no handle, no object and no slot (INV-NATIVE-1), and its top is published (INV-NATIVE-2: the
+ * store to `mode` releases the owner's words). It comes back only while the collector has not claimed it (INV-NATIVE-3), and then
+ * uses its top frame only after the return barrier.
+ *
+ *     owner                             collector
+ *     mode = NATIVE        seq          requested = e        seq
+ *     read requested       seq          read mode            seq
+ *
+ * At least one of them sees the other's store: a request is never left lying on a thread that has just gone native. */
+#ifndef CX_GC_TRANSITION_H
+#define CX_GC_TRANSITION_H
+
+#include "gc/safepoint.h"
+
+void cx_transition_enter_self(struct cx_thread *self);
+void cx_transition_leave_self(struct cx_thread *self);
+
+/* Answers for the thread if it is in native mode; false if it is not. */
+bool cx_transition_answer_gct(struct cx_thread *thread);
+
+#endif

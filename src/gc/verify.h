@@ -1,0 +1,23 @@
+/* Verifiers: they look at the whole heap between marking and the sweep, on the collector, beside running mutators.
+ *
+ * INV-VERIFY-1  When marking has ended, everything reachable is marked or born. So each reference of a marked object, and of a born
+ *               object that is complete, leads to an object that is marked or born; whichever does not is about to be lost.
+ *
+ * Born objects are being filled by threads that do not wait for us. Which of them are complete is settled by one more flush: the
+ * handles allocated before it, less those that threads hold when they answer, name objects made before the answer. */
+#ifndef CX_GC_VERIFY_H
+#define CX_GC_VERIFY_H
+
+#include "gc/mark.h"
+
+/* Checks INV-VERIFY-1; the first edge that breaks it (parent, field, child) ends the program. `flush` runs a flush handshake. */
+void cx_verify_marks_gct(void (*flush)(void));
+
+/* Checks table, headers, references, bitmaps and overlaps of marked objects. Each fault is given to `report` as a line. Returns how
+ * many there are. */
+typedef void (*cx_fault_reporter)(const char *line);
+uint32_t cx_verify_heap_gct(cx_fault_reporter report);
+/* The frames of a thread that nobody is running on, or of the caller. */
+uint32_t cx_verify_stack(const struct cx_thread *thread, cx_fault_reporter report);
+
+#endif
