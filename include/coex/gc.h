@@ -153,8 +153,8 @@ COEX_API coex_handle coex_gc_alloc(uint64_t size, uint32_t type_id);
 /* The same, and the payload's address, so that filling it reads no table. *payload is NULL when the result is 0. */
 COEX_API coex_handle coex_gc_alloc_at(uint64_t size, uint32_t type_id, void **payload);
 
-/* The payload's address, NULL for 0; valid until the next safepoint. Not for immediates. A handle that was never given out is
- * reported in `checked` builds; otherwise it reads NULL within the table and faults beyond it. */
+/* The payload's address, NULL for 0; valid until the next safepoint. Not for immediates. A handle that names no object is reported in
+ * `checked` builds; otherwise it gives NULL, unless it is 2^32 or more and far beyond the table, where reading may fault. */
 COEX_API void *coex_gc_handle_deref(coex_handle h);
 
 COEX_API uint64_t coex_gc_size(coex_handle h);    /* payload bytes; 0 for null */

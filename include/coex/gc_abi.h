@@ -57,7 +57,7 @@ COEX_API extern __thread struct coex_gc_thread *coex_gc_self __attribute__((tls_
 COEX_API extern void **coex_gc_table;
 
 /* The slow halves. Never inline, and what a fast path calls when a compare fails. */
-COEX_API coex_handle coex_gc_alloc_slow(uint64_t size, uint32_t type_id, void **payload);
+COEX_API coex_handle coex_gc_alloc_slow(uint64_t size, uint32_t type_id, void **payload); /* payload may be NULL */
 COEX_API coex_handle *coex_gc_enter_frame_slow(uint64_t num_slots);
 COEX_API void coex_gc_leave_frame_slow(coex_handle *slots);
 COEX_API void coex_gc_root_slow(coex_handle value);

@@ -31,32 +31,42 @@ COEX_FAST coex_handle coex_fast_publish(struct coex_gc_thread *self, uint64_t bi
     return handle;
 }
 
+/* The object's header, or NULL: take the slow path. The text of both allocations. */
+COEX_FAST uint64_t *coex_fast_bump(struct coex_gc_thread *self, uint64_t size, uint32_t type_id)
+{
+    uint64_t *start = (uint64_t *)self->cursor;
+    if (COEX_LIKELY(COEX_GC_SHAPE(self->table, type_id) == size + 1)) {
+        uint64_t next = self->cursor + ((size + COEX_GC_HEADER_BYTES + 7) & ~(uint64_t)7);
+        if (COEX_UNLIKELY(next > self->end))
+            return NULL;
+        self->cursor = next;
+        if (start == NULL) /* never: `end` would have been 0. Saves the caller's test */
+            __builtin_unreachable();
+        return start;
+    }
+    if (COEX_GC_SHAPE(self->table, type_id) == COEX_GC_SHAPE_VARIABLE && size <= COEX_GC_SMALL_MAX - 2 * COEX_GC_HEADER_BYTES) {
+        uint64_t next = self->cursor + ((size + 2 * COEX_GC_HEADER_BYTES + 7) & ~(uint64_t)7);
+        if (COEX_UNLIKELY(next > self->end))
+            return NULL;
+        self->cursor = next;
+        *start = size;
+        return start + 1;
+    }
+    return NULL;
+}
+
 COEX_FAST coex_handle coex_fast_alloc_at(uint64_t size, uint32_t type_id, void **payload)
 {
     struct coex_gc_thread *self = coex_gc_self;
     uint64_t bits = self->handle_bits;
     uint64_t rest = bits & (bits - 1);
     /* This test comes first: a thread that is not registered has no bits, and no table to read a shape from. */
-    if (COEX_UNLIKELY(rest == 0) || COEX_UNLIKELY(type_id >= COEX_GC_MAX_TYPES))
-        return coex_gc_alloc_slow(size, type_id, payload);
-    uint64_t shape = __atomic_load_n(&COEX_GC_SHAPE(self->table, type_id), __ATOMIC_RELAXED);
-    uint64_t *start = (uint64_t *)self->cursor;
-    if (COEX_LIKELY(shape == size + 1)) {
-        uint64_t next = self->cursor + ((size + COEX_GC_HEADER_BYTES + 7) & ~(uint64_t)7);
-        if (COEX_LIKELY(next <= self->end)) {
-            self->cursor = next;
+    if (COEX_LIKELY(rest != 0)) {
+        uint64_t *header = coex_fast_bump(self, size, type_id);
+        if (COEX_LIKELY(header != NULL)) {
             self->handle_bits = rest;
-            *payload = start + 1;
-            return coex_fast_publish(self, bits, start, type_id);
-        }
-    } else if (shape == COEX_GC_SHAPE_VARIABLE && size <= COEX_GC_SMALL_MAX - 2 * COEX_GC_HEADER_BYTES) {
-        uint64_t next = self->cursor + ((size + 2 * COEX_GC_HEADER_BYTES + 7) & ~(uint64_t)7);
-        if (COEX_LIKELY(next <= self->end)) {
-            self->cursor = next;
-            self->handle_bits = rest;
-            *start = size;
-            *payload = start + 2;
-            return coex_fast_publish(self, bits, start + 1, type_id);
+            *payload = header + 1;
+            return coex_fast_publish(self, bits, header, type_id);
         }
     }
     return coex_gc_alloc_slow(size, type_id, payload);
@@ -64,8 +74,17 @@ COEX_FAST coex_handle coex_fast_alloc_at(uint64_t size, uint32_t type_id, void *
 
 COEX_FAST coex_handle coex_fast_alloc(uint64_t size, uint32_t type_id)
 {
-    void *payload;
-    return coex_fast_alloc_at(size, type_id, &payload);
+    struct coex_gc_thread *self = coex_gc_self;
+    uint64_t bits = self->handle_bits;
+    uint64_t rest = bits & (bits - 1);
+    if (COEX_LIKELY(rest != 0)) {
+        uint64_t *header = coex_fast_bump(self, size, type_id);
+        if (COEX_LIKELY(header != NULL)) {
+            self->handle_bits = rest;
+            return coex_fast_publish(self, bits, header, type_id);
+        }
+    }
+    return coex_gc_alloc_slow(size, type_id, NULL);
 }
 
 /* Acquire: whoever follows a handle sees what was written before its address was (and, when objects move, the whole copy). */

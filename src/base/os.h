@@ -12,6 +12,7 @@ typedef struct cx_range {
     char *base;
     size_t reserved;
     size_t committed;
+    bool huge; /* set before the first commit: ask for large pages, for tables that are read all over (fewer TLB misses) */
 } cx_range;
 
 size_t cx_os_page_size(void);
@@ -22,6 +23,8 @@ uint64_t cx_os_physical_memory(void);
 bool cx_range_reserve(cx_range *range, size_t bytes, size_t least);
 /* Make the first `bytes` usable (rounded up to pages), zeroed. False: the system gives no memory, or it is past the reservation. */
 bool cx_range_commit(cx_range *range, size_t bytes);
+/* What is not usable yet reads as zero instead of faulting. False: the system would not. */
+bool cx_range_make_readable(cx_range *range);
 void cx_range_release(cx_range *range);
 
 /* Give the pages that lie wholly inside back; they read as zero when touched again. Returns the bytes given back. */

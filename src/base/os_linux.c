@@ -59,8 +59,15 @@ bool cx_range_commit(cx_range *range, size_t bytes)
         return false;
     if (mprotect(range->base + range->committed, bytes - range->committed, PROT_READ | PROT_WRITE) != 0)
         return false;
+    if (range->huge)
+        madvise(range->base + range->committed, bytes - range->committed, MADV_HUGEPAGE); /* a wish: no matter if it is refused */
     range->committed = bytes;
     return true;
+}
+
+bool cx_range_make_readable(cx_range *range)
+{
+    return mprotect(range->base + range->committed, range->reserved - range->committed, PROT_READ) == 0;
 }
 
 void cx_range_release(cx_range *range)

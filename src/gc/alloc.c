@@ -79,7 +79,7 @@ static enum alloc_outcome alloc_try(struct cx_thread *self, const struct alloc_r
     if (request->type->size == 0)
         header[-1] = request->size;
     *handle = alloc_take_handle(self);
-    *header = *handle | request->type->id << COEX_GC_TYPE_SHIFT;
+    *header = *handle | (uint64_t)request->type->id << COEX_GC_TYPE_SHIFT;
     cx_aptr_store_release(cx_aptr_at(&cx_world.handles.table[*handle]), header + 1);
     *payload = header + 1;
     return ALLOC_DONE;

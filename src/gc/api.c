@@ -53,7 +53,8 @@ uint32_t coex_gc_register_type(const coex_gc_type *type)
 
 coex_handle coex_gc_alloc_slow(uint64_t size, uint32_t type_id, void **payload)
 {
-    return cx_alloc_slow_self(cx_thread_need_managed("coex_gc_alloc"), size, type_id, payload);
+    void *ignored;
+    return cx_alloc_slow_self(cx_thread_need_managed("coex_gc_alloc"), size, type_id, payload != NULL ? payload : &ignored);
 }
 
 /* The payload of a handle that must name an object. */
@@ -91,7 +92,7 @@ bool coex_gc_object_info(coex_handle h, coex_gc_object *info)
     const struct cx_type *type = api_type(payload);
     info->payload_size = cx_type_payload_size(type, payload);
     info->size = cx_round8(info->payload_size + cx_type_prefix(type));
-    info->type_id = (uint32_t)type->id;
+    info->type_id = type->id;
     info->address = payload;
     info->flags = (cx_handle_is_marked(&cx_world.handles, h) ? COEX_GC_OBJECT_MARKED : 0u) |
                   (cx_handle_is_born(&cx_world.handles, h) ? COEX_GC_OBJECT_BORN : 0u) |

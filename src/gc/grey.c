@@ -139,6 +139,8 @@ void cx_grey_hand_over(struct cx_grey *grey, struct cx_chunk **buffer)
 void cx_grey_drop_all_gct(struct cx_grey *grey)
 {
     struct cx_chunk *chunk;
+    cx_a32_store_relaxed(&grey->assist_wanted, 0);
+    cx_a32_store_release(&grey->assist_allowed, 0); /* nobody assists between MARK and the next Start: the phase says so */
     while ((chunk = cx_grey_take_full(grey)) != NULL)
         cx_grey_give_empty(grey, chunk);
     if (cx_a32_exchange_acq_rel(&grey->spilled, 0) != 0) {

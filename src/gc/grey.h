@@ -32,6 +32,8 @@ struct cx_grey {
     struct cx_chunk *full;  /* under the lock */
     cx_a64 full_count;      /* W: under the lock, release. R: anyone, acquire */
     uint32_t assistants;    /* mutators that are marking; under the lock */
+    cx_a32 assist_wanted;   /* W: mutators, relaxed; collector resets. R: collector relaxed */
+    cx_a32 assist_allowed;  /* W: collector release. R: mutators acquire. INV-MARK-1 */
     cx_a32 spilled;         /* W: who spills, release; collector resets, acq_rel. R: collector */
     uint64_t most_chunks;   /* a limit for tests */
     uint64_t chunks;

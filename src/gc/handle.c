@@ -9,6 +9,7 @@ enum {
 };
 
 #define HANDLE_NOWHERE UINT64_MAX
+#define HANDLE_READABLE ((uint64_t)1 << 32)
 
 static const size_t handle_shape_bytes = (size_t)COEX_GC_MAX_TYPES * sizeof(uint64_t);
 
@@ -36,15 +37,22 @@ int cx_handles_init(struct cx_handles *handles, uint64_t initial, uint64_t max)
     if (initial > max)
         initial = max;
     *handles = (struct cx_handles){0};
-    /* The table decides how many handles there can be; the bitmaps follow it. */
-    bool good = cx_range_reserve(&handles->table_range, handle_shape_bytes + max * sizeof(void *),
-                                 handle_shape_bytes + initial * sizeof(void *));
-    if (good)
-        max = (handles->table_range.reserved - handle_shape_bytes) / sizeof(void *) / HANDLE_STEP * HANDLE_STEP;
+    /* Room for 2^32 entries at least, readable: a made-up type id or handle then reads zero, and its user gets a clear line and not
+     * a fault. The table decides how many handles there can be; the bitmaps follow it. */
+    uint64_t entries = max > HANDLE_READABLE ? max : HANDLE_READABLE;
+    bool good = cx_range_reserve(&handles->table_range, handle_shape_bytes + entries * sizeof(void *),
+                                 handle_shape_bytes + initial * sizeof(void *)) &&
+                cx_range_make_readable(&handles->table_range);
+    if (good) {
+        handles->table_range.huge = true;
+        entries = (handles->table_range.reserved - handle_shape_bytes) / sizeof(void *) / HANDLE_STEP * HANDLE_STEP;
+        max = max < entries ? max : entries;
+    }
     cx_a64 **maps[6] = {&handles->allocated, &handles->marked, &handles->born, &handles->retired, &handles->grey, &handles->available};
     for (int i = 0; i < 6 && good; i++) {
         size_t bytes = handle_bitmap_bytes(i, max);
         good = cx_range_reserve(&handles->bit_ranges[i], bytes, bytes);
+        handles->bit_ranges[i].huge = true;
         *maps[i] = (cx_a64 *)(void *)handles->bit_ranges[i].base;
     }
     if (!good || !handles_commit(handles, initial)) {

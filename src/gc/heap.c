@@ -39,6 +39,7 @@ int cx_heap_init(struct cx_heap *heap, uint64_t initial, uint64_t limit, bool po
         reserve = initial;
     if (!cx_range_reserve(&heap->range, reserve + CX_BLOCK_BYTES, initial + CX_BLOCK_BYTES))
         return cx_error_set(COEX_GC_ENOMEM, "no address space for the heap");
+    heap->range.huge = true;
     uintptr_t aligned = ((uintptr_t)heap->range.base + CX_BLOCK_BYTES - 1) & ~(uintptr_t)(CX_BLOCK_BYTES - 1);
     heap->base = (char *)aligned;
     size_t most = (heap->range.reserved >> CX_BLOCK_SHIFT) * sizeof(struct cx_block);

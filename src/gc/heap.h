@@ -108,15 +108,20 @@ static inline struct cx_block *cx_heap_block_of(const struct cx_heap *heap, cons
 
 static inline unsigned cx_heap_line_of(const void *address) { return (unsigned)(((uintptr_t)address >> CX_LINE_SHIFT) % CX_BLOCK_LINES); }
 
-/* Marks the lines of an object, `start` to its last byte `last`. Markers only; a line is mostly marked already. */
-static inline void cx_heap_mark_lines(struct cx_heap *heap, const char *start, const char *last)
+/* Marks the lines of an object, `start` to its last byte `last`. A line is mostly marked already. `shared`: other markers run. */
+static inline void cx_heap_mark_lines(struct cx_block *blocks, const char *base, const char *start, const char *last, bool shared)
 {
-    struct cx_block *block = cx_heap_block_of(heap, start);
+    struct cx_block *block = &blocks[(uintptr_t)(start - base) >> CX_BLOCK_SHIFT];
     unsigned to = cx_heap_line_of(last);
     for (unsigned line = cx_heap_line_of(start); line <= to; line++) {
-        uint64_t bit = (uint64_t)1 << (line % 64);
-        if ((cx_a64_load_relaxed(&block->marked[line / 64]) & bit) == 0)
-            cx_a64_or_relaxed(&block->marked[line / 64], bit);
+        cx_a64 *word = &block->marked[line / 64];
+        uint64_t bit = (uint64_t)1 << (line % 64), bits = cx_a64_load_relaxed(word);
+        if ((bits & bit) != 0)
+            continue;
+        if (shared)
+            cx_a64_or_relaxed(word, bit);
+        else
+            cx_a64_store_relaxed(word, bits | bit);
     }
 }
 

@@ -3,6 +3,8 @@
 
 #include "base/point.h"
 
+enum { MARK_TURNS_PER_LOOK = 64 }; /* of an assistant at the clock: a microsecond or so */
+
 /* What a trace function gets: a marker to push to, or another visitor of references. */
 struct coex_gc_visitor {
     struct cx_marker *marker;
@@ -15,7 +17,7 @@ void cx_marker_init(struct cx_marker *marker) { *marker = (struct cx_marker){0};
 
 void cx_marker_fini(struct cx_marker *marker)
 {
-    CX_CHECK("INV-MARK-2", marker->table_count == 0 && marker->object_count == 0);
+    CX_CHECK("INV-MARK-2", marker->queued == 0);
     cx_grey_hand_over(&cx_world.grey, &marker->chunk);
     cx_grey_give_empty(&cx_world.grey, marker->chunk);
     marker->chunk = NULL;
@@ -62,75 +64,19 @@ static void mark_array(struct cx_marker *marker, const uint64_t *payload, uint64
         mark_field(marker, &payload[i]);
 }
 
-static inline void mark_references(struct cx_marker *marker, const struct cx_type *type, uint64_t *payload, uint64_t size)
+/* What few types have: fields far from the start, an array of references, a trace function. */
+static void mark_uncommon(struct cx_marker *marker, const struct cx_type *type, uint64_t *payload, uint64_t size)
 {
-    uint64_t words = type->ref_words;
-    if (size < 512)
-        words &= ((uint64_t)1 << (size / 8)) - 1; /* in a type of variable size a field past the end is not there */
-    for (; words != 0; words &= words - 1)
-        mark_field(marker, &payload[__builtin_ctzll(words)]);
-    if (CX_UNLIKELY(type->far_count != 0)) {
-        for (uint32_t i = 0; i < type->far_count; i++) {
-            if (type->far_refs[i] + (uint64_t)8 <= size)
-                mark_field(marker, &payload[type->far_refs[i] / 8]);
-        }
+    for (uint32_t i = 0; i < type->far_count; i++) {
+        if (type->far_refs[i] + (uint64_t)8 <= size)
+            mark_field(marker, &payload[type->far_refs[i] / 8]);
     }
     if ((type->flags & COEX_GC_REF_ARRAY) != 0)
         mark_array(marker, payload, size, type->array_offset, 0);
-    if (CX_UNLIKELY(type->trace != NULL)) {
+    if (type->trace != NULL) {
         coex_gc_visitor visitor = {.marker = marker, .payload = (const char *)payload};
         type->trace(payload, size, &visitor);
     }
-}
-
-/* Marks the lines of a marked object and pushes what it refers to. */
-static inline void mark_trace(struct cx_marker *marker, uint64_t *payload)
-{
-    const struct cx_type *type = cx_type_at(&cx_world.types, cx_header_type(payload[-1]));
-    uint64_t size = cx_type_payload_size(type, payload);
-    if (CX_LIKELY(cx_heap_in_blocks(&cx_world.heap, payload))) {
-        char *start = (char *)payload - cx_type_prefix(type);
-        cx_heap_mark_lines(&cx_world.heap, start, (char *)payload + size - 1);
-    }
-    mark_references(marker, type, payload, size);
-}
-
-/* ------------------------------------------------------------- the queues */
-
-static inline void mark_enqueue(struct cx_marker *marker, coex_handle handle)
-{
-    uint64_t index = cx_index_of(handle);
-    __builtin_prefetch(&cx_world.handles.marked[index / 64], 1);
-    __builtin_prefetch(&cx_world.handles.table[index]);
-    marker->table_queue[(marker->table_head + marker->table_count++) % CX_MARK_QUEUE] = handle;
-}
-
-/* The oldest of the table queue: marked if it was not, and on to the object queue. */
-static inline void mark_step_table(struct cx_marker *marker)
-{
-    uint64_t index = cx_index_of(marker->table_queue[marker->table_head]);
-    marker->table_head = (marker->table_head + 1) % CX_MARK_QUEUE;
-    marker->table_count--;
-    cx_a64 *word = &cx_world.handles.marked[index / 64];
-    uint64_t bit = (uint64_t)1 << (index % 64);
-    if ((cx_a64_load_relaxed(word) & bit) != 0 || (cx_a64_or_relaxed(word, bit) & bit) != 0)
-        return;
-    void *payload = cx_aptr_load_acquire(cx_aptr_at(&cx_world.handles.table[index]));
-    if (CX_UNLIKELY(payload == NULL)) {
-        CX_CHECK("INV-MARK-3 (a reachable handle has an object)", payload != NULL);
-        return; /* a made-up handle in a root or a field: nothing to trace */
-    }
-    marker->marked++;
-    __builtin_prefetch((char *)payload - 16);
-    marker->object_queue[(marker->object_head + marker->object_count++) % CX_MARK_QUEUE] = payload;
-}
-
-static inline void mark_step_object(struct cx_marker *marker)
-{
-    uint64_t *payload = marker->object_queue[marker->object_head];
-    marker->object_head = (marker->object_head + 1) % CX_MARK_QUEUE;
-    marker->object_count--;
-    mark_trace(marker, payload);
 }
 
 /* Goes on with an array whose index and handle are on top of the chunk. */
@@ -142,36 +88,103 @@ static void mark_continue_array(struct cx_marker *marker, uint64_t index)
     mark_array(marker, payload, cx_type_payload_size(type, payload), type->array_offset, index & ~CX_GREY_INDEX);
 }
 
-/* The next candidate of the own chunk into the table queue; false: it is empty. */
-static inline bool mark_fetch(struct cx_marker *marker)
+/* --------------------------------------------------------------- the loop */
+
+/* Always inlined into its two uses, alone and shared, so that each has its own text. */
+#define MARK_TEMPLATE static inline __attribute__((always_inline))
+
+/* Sets the mark of a candidate; its payload if this call has set it, else NULL. */
+MARK_TEMPLATE uint64_t *mark_claim(cx_a64 *marked, void **table, coex_handle handle, const bool shared)
 {
-    struct cx_chunk *chunk = marker->chunk;
-    if (chunk == NULL || chunk->count == 0)
-        return false;
-    uint64_t entry = chunk->entry[--chunk->count];
-    if (CX_UNLIKELY((entry & CX_GREY_INDEX) != 0))
-        mark_continue_array(marker, entry);
-    else
-        mark_enqueue(marker, entry);
-    return true;
+    uint64_t index = cx_index_of(handle), bit = (uint64_t)1 << (index % 64);
+    cx_a64 *word = &marked[index / 64];
+    uint64_t bits = cx_a64_load_relaxed(word);
+    if ((bits & bit) != 0)
+        return NULL;
+    if (!shared)
+        cx_a64_store_relaxed(word, bits | bit);
+    else if ((cx_a64_or_relaxed(word, bit) & bit) != 0)
+        return NULL;
+    uint64_t *payload = cx_aptr_load_acquire(cx_aptr_at(&table[index]));
+    CX_CHECK("INV-MARK-3 (a reachable handle has an object)", payload != NULL);
+    return payload; /* NULL: a made-up handle in a root or a field, nothing to trace */
 }
 
-/* One candidate through the pipeline. False: chunk and queues are empty. */
-static inline bool mark_step(struct cx_marker *marker)
+/* Marks the lines of a marked object and pushes what it refers to. */
+MARK_TEMPLATE void mark_trace(struct cx_marker *marker, const struct cx_type *types, uint64_t *payload, const bool shared)
 {
-    bool fetched = marker->table_count < CX_MARK_QUEUE && mark_fetch(marker);
-    if (marker->table_count == CX_MARK_QUEUE || (!fetched && marker->table_count != 0)) {
-        if (marker->object_count == CX_MARK_QUEUE)
-            mark_step_object(marker);
-        mark_step_table(marker);
-        return true;
+    const struct cx_type *type = &types[cx_header_type(payload[-1])];
+    uint64_t size = cx_type_payload_size(type, payload);
+    if (CX_LIKELY(cx_heap_in_blocks(&cx_world.heap, payload)))
+        cx_heap_mark_lines(cx_world.heap.blocks, cx_world.heap.base, (char *)payload - cx_type_prefix(type), (char *)payload + size - 1,
+                           shared);
+    uint64_t words = type->ref_words;
+    if (CX_UNLIKELY(type->size == 0) && size < 512)
+        words &= ((uint64_t)1 << (size / 8)) - 1; /* in a type of variable size a field past the end is not there */
+    for (; words != 0; words &= words - 1)
+        mark_field(marker, &payload[__builtin_ctzll(words)]);
+    if (CX_UNLIKELY(type->uncommon))
+        mark_uncommon(marker, type, payload, size);
+}
+
+/* `turns` turns of both rings: in each a candidate comes in, the one that came in a round ago is marked, and the object that was marked
+ * a round ago is traced. False: chunk and queues are empty. */
+MARK_TEMPLATE bool mark_turns(struct cx_marker *marker, uint64_t turns, const bool shared)
+{
+    cx_a64 *const marked = cx_world.handles.marked;
+    void **const table = cx_world.handles.table;
+    const struct cx_type *const types = cx_type_at(&cx_world.types, 0);
+    uint32_t turn = marker->turn, queued = marker->queued;
+    uint64_t count = 0;
+    for (; turns != 0; turns--) {
+        uint32_t place = turn++ % CX_MARK_QUEUE;
+        uint64_t *object = marker->object_queue[place];
+        if (object != NULL) {
+            queued--;
+            mark_trace(marker, types, object, shared);
+            marker->object_queue[place] = NULL;
+        }
+        coex_handle candidate = marker->table_queue[place];
+        if (candidate != 0) {
+            object = mark_claim(marked, table, candidate, shared);
+            marker->object_queue[place] = object;
+            if (object != NULL) {
+                __builtin_prefetch(object - 1);
+                __builtin_prefetch(object + 1); /* a small object may lie across two cache lines */
+                count++;
+            } else {
+                queued--;
+            }
+        }
+        candidate = 0;
+        while (marker->chunk != NULL && marker->chunk->count != 0) {
+            candidate = marker->chunk->entry[--marker->chunk->count];
+            if (CX_LIKELY((candidate & CX_GREY_INDEX) == 0)) {
+                __builtin_prefetch(&marked[cx_index_of(candidate) / 64], 1);
+                __builtin_prefetch(&table[cx_index_of(candidate)]);
+                queued++;
+                break;
+            }
+            mark_continue_array(marker, candidate);
+            candidate = 0;
+        }
+        marker->table_queue[place] = candidate;
+        if (CX_UNLIKELY(queued == 0))
+            break;
     }
-    if (fetched)
-        return true;
-    if (marker->object_count == 0)
-        return false;
-    mark_step_object(marker);
-    return true;
+    marker->turn = turn;
+    marker->queued = queued;
+    marker->marked += count;
+    return queued != 0;
+}
+
+/* Turns until everything in reach of the own chunk is done. */
+static void mark_run(struct cx_marker *marker)
+{
+    if (marker->shared)
+        mark_turns(marker, UINT64_MAX, true);
+    else
+        mark_turns(marker, UINT64_MAX, false);
 }
 
 /* Another chunk of the shared list in place of the empty one. */
@@ -185,6 +198,15 @@ static bool mark_take_chunk(struct cx_marker *marker)
     return true;
 }
 
+/* The collector is between two chunks: if a mutator wants to help, it may from now on (INV-MARK-1). */
+static void mark_allow_assist_gct(struct cx_marker *marker)
+{
+    if (marker->shared || cx_a32_load_relaxed(&cx_world.grey.assist_wanted) == 0)
+        return;
+    marker->shared = true;
+    cx_a32_store_release(&cx_world.grey.assist_allowed, 1);
+}
+
 /* Pushes what was spilled into the grey bitmap; false: nothing was. */
 static bool mark_take_spilled_gct(struct cx_marker *marker)
 {
@@ -193,14 +215,12 @@ static bool mark_take_spilled_gct(struct cx_marker *marker)
         return false;
     uint64_t words = cx_a64_load_acquire(&handles->committed) / 64;
     for (uint64_t word = 0; word < words; word++) {
-        uint64_t bits = cx_a64_load_relaxed(&handles->grey[word]);
-        if (bits == 0)
+        if (cx_a64_load_relaxed(&handles->grey[word]) == 0)
             continue;
-        bits = cx_a64_exchange_acq_rel(&handles->grey[word], 0);
+        uint64_t bits = cx_a64_exchange_acq_rel(&handles->grey[word], 0);
         for (; bits != 0; bits &= bits - 1) {
             cx_mark_push(marker, word * 64 + (uint64_t)__builtin_ctzll(bits));
-            while (mark_step(marker)) {
-            }
+            mark_run(marker);
         }
     }
     return true;
@@ -209,8 +229,10 @@ static bool mark_take_spilled_gct(struct cx_marker *marker)
 void cx_mark_drain_gct(struct cx_marker *marker)
 {
     for (;;) {
-        while (mark_step(marker) || mark_take_chunk(marker)) {
-        }
+        do {
+            mark_allow_assist_gct(marker);
+            mark_run(marker);
+        } while (mark_take_chunk(marker));
         if (mark_take_spilled_gct(marker))
             continue;
         if (cx_grey_is_quiet(&cx_world.grey)) /* INV-GREY-2 */
@@ -219,26 +241,36 @@ void cx_mark_drain_gct(struct cx_marker *marker)
     }
 }
 
+/* Empties the queues, INV-MARK-2: marked objects are traced, candidates go back. */
+static void mark_empty_queues(struct cx_marker *marker)
+{
+    for (uint32_t i = 0; i < CX_MARK_QUEUE; i++) {
+        if (marker->object_queue[i] != NULL)
+            mark_trace(marker, cx_type_at(&cx_world.types, 0), marker->object_queue[i], true);
+        if (marker->table_queue[i] != 0)
+            cx_mark_push(marker, marker->table_queue[i]);
+        marker->object_queue[i] = NULL;
+        marker->table_queue[i] = 0;
+    }
+    marker->queued = 0;
+}
+
 bool cx_mark_assist_self(uint64_t nanoseconds, cx_a64 *marked)
 {
     struct cx_marker marker;
+    cx_a32_store_relaxed(&cx_world.grey.assist_wanted, 1);
+    if (cx_a32_load_acquire(&cx_world.grey.assist_allowed) == 0)
+        return false;
     cx_marker_init(&marker);
+    marker.shared = true;
     marker.chunk = cx_grey_begin_assist(&cx_world.grey);
     if (marker.chunk == NULL)
         return false;
     uint64_t until = cx_os_now_ns() + nanoseconds;
     bool more = true;
-    while (more && cx_os_now_ns() < until) {
-        for (int i = 0; i < 64 && more; i++)
-            more = mark_step(&marker) || mark_take_chunk(&marker);
-    }
-    /* Empty the queues, INV-MARK-2: the marked ones are traced, the others go back. */
-    while (marker.object_count != 0)
-        mark_step_object(&marker);
-    for (; marker.table_count != 0; marker.table_count--) {
-        cx_mark_push(&marker, marker.table_queue[marker.table_head]);
-        marker.table_head = (marker.table_head + 1) % CX_MARK_QUEUE;
-    }
+    while (more && cx_os_now_ns() < until)
+        more = mark_turns(&marker, MARK_TURNS_PER_LOOK, true) || mark_take_chunk(&marker);
+    mark_empty_queues(&marker);
     cx_a64_add_relaxed(marked, marker.marked);
     cx_marker_fini(&marker);
     CX_POINT("assist-handed-back");

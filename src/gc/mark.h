@@ -7,7 +7,10 @@
  *     chunk --> [table queue] -- test and set the mark --> [object queue] -- header, lines, references --> chunk
  *               prefetch mark word and slot                prefetch the object
  *
- * INV-MARK-1  Only markers set mark bits, by an atomic or; whoever sets a bit traces the object. Mutators that shade only queue.
+ * INV-MARK-1  Only markers set mark bits, and whoever sets a bit traces the object. Mutators that shade only queue. As long as the
+ *             collector is alone it sets bits by plain reads and writes, which is worth a third of its speed. A mutator that wants
+ *             to help asks; the collector sees that between two chunks, goes over to atomic operations for the rest of the cycle,
+ *             and only then (release, acquire) says that helping is allowed.
  * INV-MARK-2  A marker leaves nothing in its queues: what it does not trace it hands back as candidates that are not marked yet. */
 #ifndef CX_GC_MARK_H
 #define CX_GC_MARK_H
@@ -18,11 +21,12 @@ enum { CX_MARK_QUEUE = 16, CX_MARK_ARRAY_STEP = 1024 };
 
 struct cx_marker {
     struct cx_chunk *chunk;
-    uint64_t marked;                  /* objects */
-    uint32_t table_head, table_count; /* queues: rings */
-    uint32_t object_head, object_count;
+    bool shared;                               /* others may be marking: atomic operations */
+    uint64_t marked;                           /* objects */
+    uint32_t turn;                             /* both queues are rings that turn together; 0 is an empty place */
+    uint32_t queued;                           /* places in use */
     coex_handle table_queue[CX_MARK_QUEUE];
-    void *object_queue[CX_MARK_QUEUE];
+    uint64_t *object_queue[CX_MARK_QUEUE];
 };
 
 void cx_marker_init(struct cx_marker *marker);

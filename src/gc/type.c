@@ -130,6 +130,7 @@ static bool type_digest(struct cx_type *type, const coex_gc_type *copy)
         else
             far++;
     }
+    type->uncommon = far != 0 || copy->trace != NULL || (copy->flags & COEX_GC_REF_ARRAY) != 0;
     if (far == 0)
         return true;
     uint32_t *offsets = cx_os_allocate(far * sizeof *offsets);

@@ -20,7 +20,8 @@ struct cx_type {
     uint32_t align;           /* of the payload, at least 8 */
     void (*trace)(const void *payload, uint64_t size, coex_gc_visitor *visitor);
     const coex_gc_type *descriptor; /* our copy */
-    uint64_t id;
+    uint32_t id;
+    uint32_t uncommon;        /* has far references, an array of references, or a trace function */
 };
 _Static_assert(sizeof(struct cx_type) == 64, "one cache line");
 
