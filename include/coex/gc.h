@@ -204,7 +204,8 @@ COEX_API coex_handle *coex_gc_enter_frame(uint64_t num_slots);
 /* The same with `handles` in its first `count` slots, stored before it polls: for callees that root their arguments. */
 COEX_API coex_handle *coex_gc_enter_frame_with(uint64_t num_slots, uint64_t count, const coex_handle *handles);
 COEX_API void coex_gc_leave_frame(coex_handle *slots);
-/* longjmp, exceptions: pops every frame above the one that these slots (of enter_frame) begin. */
+/* longjmp, exceptions: pops every frame above the one that these slots (of enter_frame) begin. If frames of coex_gc_push_frame are among
+ * them, call it before the longjmp: their roots are locals of functions that the jump leaves. */
 COEX_API void coex_gc_unwind_to(coex_handle *slots);
 /* Append a slot to the current frame. Not a safepoint. */
 COEX_API void coex_gc_root(coex_handle value);

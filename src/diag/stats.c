@@ -50,7 +50,7 @@ static void stats_heap(coex_gc_stats *stats)
     stats->current_heap_size = (uint64_t)heap->committed * CX_BLOCK_BYTES;
     uint64_t free_blocks = cx_a32_load_relaxed(&heap->free_count);
     cx_mutex_unlock(&heap->lock);
-    stats->current_heap_size += (uint64_t)heap->large.pages << heap->large.page_shift;
+    stats->current_heap_size += cx_large_size(&heap->large);
     stats->current_heap_used = cx_a64_load_relaxed(&heap->used);
     stats->heap_growths = cx_a64_load_relaxed(&heap->growths) + cx_a64_load_relaxed(&heap->large.growths);
     stats->memory_returned = cx_a64_load_relaxed(&heap->returned) + cx_a64_load_relaxed(&heap->large.returned);

@@ -40,12 +40,12 @@ bool cx_attach_self(void)
     return false;
 }
 
-/* Hand over what it has: the frozen range is cut (nobody returns there any more), and if the collector reads a chunk of it, that is
- * waited for. */
+/* Hand over what it has. Frozen frames that nobody has scanned are scanned first: what they hold may be in an object by now that the
+ * marker has passed (INV-SHADOW-1). */
 void cx_detach_self(struct cx_thread *self)
 {
     CX_POINT("thread-exit-before-cut");
-    cx_shadow_cut_self(&self->shadow, 0);
+    cx_safepoint_thaw_self(self, 0);
     cx_thread_destroy(self);
     cx_thread_bind_self(NULL);
     cx_os_at_thread_exit(NULL, NULL);
@@ -95,7 +95,7 @@ bool cx_spawn_cancel(struct cx_thread *prepared)
     /* On behalf of a thread that never was: managed for a moment, then gone. */
     prepared->native_depth = 1;
     cx_transition_leave_self(prepared);
-    cx_shadow_cut_self(&prepared->shadow, 0);
+    cx_safepoint_thaw_self(prepared, 0);
     cx_thread_destroy(prepared);
     return true;
 }

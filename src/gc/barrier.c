@@ -43,15 +43,20 @@ bool cx_barrier_compare_exchange_self(struct cx_thread *self, cx_a64 *field, coe
 
 void cx_barrier_overwrite_slot_self(struct cx_thread *self, coex_handle *slot, coex_handle value)
 {
-    uint64_t old = cx_a64_load_relaxed(cx_a64_at(slot));
-    if (self->black && cx_is_reference(old))
-        cx_shade_self(self, old);
+    if (self->black)
+        barrier_shade_overwritten(self, cx_a64_load_relaxed(cx_a64_at(slot)));
     cx_shadow_note_change(&self->shadow, slot, value);
     cx_a64_store_relaxed(cx_a64_at(slot), value);
 }
 
-void cx_barrier_shade_self(struct cx_thread *self, coex_handle value)
+void cx_barrier_root_added_self(struct cx_thread *self, coex_handle value)
 {
-    if (self->words.barrier != 0 && cx_is_reference(value))
-        cx_shade_self(self, value);
+    if (self->words.barrier != 0)
+        barrier_shade_written(self, value);
+}
+
+void cx_barrier_root_removed_self(struct cx_thread *self, coex_handle value)
+{
+    if (self->words.barrier != 0)
+        barrier_shade_overwritten(self, value);
 }

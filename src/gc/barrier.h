@@ -26,7 +26,8 @@ bool cx_barrier_compare_exchange_self(struct cx_thread *self, cx_a64 *field, coe
 /* What a slot of another frame held, before it is overwritten: shaded whenever the colour is black. */
 void cx_barrier_overwrite_slot_self(struct cx_thread *self, coex_handle *slot, coex_handle value);
 
-/* A value that stops (or starts) being held by a root cell. */
-void cx_barrier_shade_self(struct cx_thread *self, coex_handle value);
+/* A root cell that holds `value` begins to count, or is about to end: as if the value were written, or overwritten. */
+void cx_barrier_root_added_self(struct cx_thread *self, coex_handle value);
+void cx_barrier_root_removed_self(struct cx_thread *self, coex_handle value);
 
 #endif

@@ -46,6 +46,8 @@ static void collector_publish_gct(enum cx_request kind, enum cx_phase phase)
             cx_aptr_store_release(cx_aptr_at(&thread->words.limit), NULL); /* after `requested`: INV-POLL-1 */
         } else if (kind == CX_REQUEST_ROOTS) {
             cx_thread_abandon_handles_locked(thread); /* INV-THREAD-4 */
+        } else {
+            cx_safepoint_note_held(thread);
         }
     }
     cx_mutex_unlock(&registry->lock);
@@ -119,8 +121,8 @@ static uint64_t collector_mark_gct(struct cx_marker *marker)
     cx_mark_drain_gct(marker);
     uint64_t rounds = 0, before;
     do {
+        before = collector_marked(marker); /* before the request: assistants mark while answers come in */
         collector_flush_gct();
-        before = collector_marked(marker);
         cx_mark_drain_gct(marker);
         rounds++;
     } while (collector_marked(marker) != before); /* INV-FLUSH-1 */
@@ -307,8 +309,12 @@ uint64_t cx_collector_current(void)
 static void collector_wait_locked(struct cx_collector *collector, uint64_t number)
 {
     collector->waiters++;
-    while (collector->last.completed < number && !collector->stopping)
+    while (collector->last.completed < number) {
+        bool coming = collector->running && collector->started >= number;
+        if (collector->stopping && !coming)
+            break;
         cx_cond_wait(&collector->ended, &collector->lock);
+    }
     collector->waiters--;
 }
 

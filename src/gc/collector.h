@@ -7,8 +7,9 @@
  *   2. SYNC        threads turn their barriers on.
  *   3. ROOTS       threads shade their top frames, freeze the rest, and allocate black from then on.
  *   4. MARK        buffers, global roots, frozen frames; trace. (The barrier runs beside it.)
- *   5. FLUSH       ask for buffers; if anything unmarked comes, trace and ask again. INV-FLUSH-1: a round that brings nothing ends
- *                  marking: then nobody has a white object that is reachable.
+ *   5. FLUSH       ask for buffers; if anything unmarked comes, trace and ask again. INV-FLUSH-1: a round (from before the request
+ *                  to the end of the tracing behind it) in which nobody marks anything ends marking: then nobody has a white object
+ *                  that is reachable.
  *   6. Visits      whoever asked to look at the heap does so now: every reachable object is marked or born.
  *   7. SWEEP       handles, then lines.
  *   8. IDLE        barriers off, colour white. INV-IDLE-1: the next Start waits for all answers; a thread whose barrier is still on

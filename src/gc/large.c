@@ -199,6 +199,14 @@ uint64_t cx_large_bytes(struct cx_large *large, const void *inside)
     return bytes;
 }
 
+uint64_t cx_large_size(struct cx_large *large)
+{
+    cx_mutex_lock(&large->lock);
+    uint64_t bytes = (uint64_t)large->pages << large->page_shift;
+    cx_mutex_unlock(&large->lock);
+    return bytes;
+}
+
 uint64_t cx_large_give(struct cx_large *large, void *inside, bool poison)
 {
     uint32_t page = large_page_of(large, inside);

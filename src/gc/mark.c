@@ -219,7 +219,9 @@ static bool mark_take_spilled_gct(struct cx_marker *marker)
             continue;
         uint64_t bits = cx_a64_exchange_acq_rel(&handles->grey[word], 0);
         for (; bits != 0; bits &= bits - 1) {
-            cx_mark_push(marker, word * 64 + (uint64_t)__builtin_ctzll(bits));
+            /* Straight into the queue, which is empty: there may be no chunk for it. */
+            marker->table_queue[marker->turn % CX_MARK_QUEUE] = word * 64 + (uint64_t)__builtin_ctzll(bits);
+            marker->queued = 1;
             mark_run(marker);
         }
     }

@@ -70,7 +70,7 @@ static bool roots_rebuild_locked(struct cx_roots *roots)
     return true;
 }
 
-/* What the cell holds is shaded if the barrier is on, as if it were stored there: the cells may have been read already. */
+/* What the cell holds counts as stored there: a thread that is not scanned yet may have allocated it white. */
 int cx_roots_add_self(struct cx_thread *self, coex_handle *where)
 {
     struct cx_roots *roots = cx_world.roots;
@@ -88,7 +88,7 @@ int cx_roots_add_self(struct cx_thread *self, coex_handle *where)
     }
     cx_mutex_unlock(&roots->lock);
     if (code == COEX_GC_OK)
-        cx_barrier_shade_self(self, cx_a64_load_acquire(cx_a64_at(where)));
+        cx_barrier_root_added_self(self, cx_a64_load_acquire(cx_a64_at(where)));
     return code;
 }
 
@@ -96,7 +96,7 @@ void cx_roots_remove_self(struct cx_thread *self, coex_handle *where)
 {
     struct cx_roots *roots = cx_world.roots;
     /* Before it is gone: the collector may not have read it yet. */
-    cx_barrier_shade_self(self, cx_a64_load_acquire(cx_a64_at(where)));
+    cx_barrier_root_removed_self(self, cx_a64_load_acquire(cx_a64_at(where)));
     CX_POINT("root-remove-shaded");
     cx_mutex_lock(&roots->lock);
     uint64_t at = roots_find(roots->cells, roots->size, (uintptr_t)where);

@@ -47,8 +47,7 @@ static void safepoint_answer_roots(struct cx_thread *thread, bool self)
     thread->black = true;
 }
 
-/* For the verifier: the objects of these handles do not exist yet. */
-static void safepoint_note_held(struct cx_thread *thread)
+void cx_safepoint_note_held(const struct cx_thread *thread)
 {
     cx_a64 *fresh = cx_aptr_load_acquire(&cx_world.fresh);
     if (fresh == NULL)
@@ -72,7 +71,7 @@ static void safepoint_answer(struct cx_thread *thread, enum cx_request kind, boo
         thread->black = false;
         break;
     case CX_REQUEST_FLUSH:
-        safepoint_note_held(thread);
+        cx_safepoint_note_held(thread);
         break;
     case CX_REQUEST_NONE:
         break;
@@ -118,7 +117,8 @@ void cx_safepoint_answer_for_gct(struct cx_thread *thread)
     cx_a64_store_release(&thread->acked, request);
 }
 
-/* Takes the frame, and some more below it, out of the frozen range and scans them (INV-SHADOW-1). */
+/* Takes the frame, and some more below it, out of the frozen range and scans them, and everything above that is popped with it: a callee
+ * may have put an argument that only a frozen slot keeps alive into an object, without a shade (INV-SHADOW-1). */
 void cx_safepoint_return_self(struct cx_thread *self, const coex_handle *top)
 {
     if (self->words.watermark == NULL || top > self->words.watermark)
@@ -129,9 +129,13 @@ void cx_safepoint_return_self(struct cx_thread *self, const coex_handle *top)
     while (from > 0 && end - from < CX_SHADOW_BITE)
         from = cx_shadow_frame_before(shadow, from);
     CX_POINT("return-before-cut");
+    cx_safepoint_thaw_self(self, from);
+}
+
+void cx_safepoint_thaw_self(struct cx_thread *self, uint64_t from)
+{
+    struct cx_shadow *shadow = &self->shadow;
     struct cx_span mine = cx_shadow_cut_self(shadow, from);
-    if (mine.to > end)
-        mine.to = end > mine.from ? end : mine.from; /* what lies above is being popped: dead */
     cx_shadow_check_span(shadow, mine, cx_a64_load_relaxed(&self->os_id));
     safepoint_scan(self, mine);
     uint64_t left = cx_shadow_frozen_end(shadow);

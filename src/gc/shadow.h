@@ -11,7 +11,9 @@
  *       done               claimed   frozen, unclaimed  owner's
  *
  * INV-SHADOW-1  The owner writes no word below hi, and no local that such a word points to. Leaving a frame down to hi or below runs
- *               the return barrier, which takes the words it needs out of the range and scans them first.
+ *               the return barrier, which takes the words it needs out of the range and scans them first. A frozen word is scanned
+ *               by somebody in every case, also when its frame is popped unread or its thread exits: its value may have been put
+ *               into an object meanwhile, with no shade, since the frozen root vouches for it.
  * INV-SHADOW-2  Words between scanned and lo are being read: an owner that needs one of them waits for that chunk. This is the
  *               only wait of a mutator, and it is bounded by a chunk. */
 #ifndef CX_GC_SHADOW_H
