@@ -24,6 +24,7 @@
 #ifndef COEX_GC_H
 #define COEX_GC_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -247,6 +248,48 @@ COEX_API void coex_gc_set_trigger_threshold(uint64_t allocations); /* 0 turns th
  * for it. Nestable. Both are safepoints. */
 COEX_API void coex_gc_enter_native(void);
 COEX_API void coex_gc_leave_native(void);
+
+/* One native call in one line: COEX_GC_NATIVE(n = read(fd, buffer, size)); No handle in it, and no jump out of it. */
+#define COEX_GC_NATIVE(statement)                                                                                                  \
+    do {                                                                                                                           \
+        coex_gc_enter_native();                                                                                                    \
+        statement;                                                                                                                 \
+        coex_gc_leave_native();                                                                                                    \
+    } while (0)
+
+/* Callbacks: managed mode within native mode, nestable, with balanced frames in between. A thread that the runtime has never seen is
+ * attached by its first enter_managed, is in native mode outside of these pairs, and is detached when it exits. Both are safepoints.
+ * False: no room for another thread. */
+COEX_API bool coex_gc_enter_managed(void);
+COEX_API void coex_gc_leave_managed(void);
+
+/* While an object is pinned it lives and its address stays: for native code that reads or writes its payload. Counted; any thread may
+ * unpin. NULL when there is no memory for the pin. */
+COEX_API void *coex_gc_pin(coex_handle h);
+COEX_API void coex_gc_unpin(coex_handle h);
+
+/* Memory that objects own outside the heap: counts for the pace and for memlimit as heap does. Any thread, also in native mode. */
+COEX_API void coex_gc_adjust_external(int64_t bytes);
+
+/* Locks `mutex`; waits in native mode if it must: the way to take a lock in managed code. A safepoint if it waits. */
+COEX_API void coex_gc_mutex_lock(pthread_mutex_t *mutex);
+
+/* ------------------------------------------------ weak things, and the dying */
+
+/* An object that refers to `target` without keeping it alive. Root it itself. 0 when memory is exhausted. A safepoint. */
+COEX_API coex_handle coex_gc_weak_new(coex_handle target);
+COEX_API coex_handle coex_gc_weak_get(coex_handle weak); /* the target, or 0 for good once it is gone. Not a safepoint */
+
+/* While the key is alive, so is the value (a key that only its own value reaches is not alive); then both read 0, for good. An immediate
+ * as a key lives for ever. new is a safepoint, the others are not. */
+COEX_API coex_handle coex_gc_ephemeron_new(coex_handle key, coex_handle value);
+COEX_API coex_handle coex_gc_ephemeron_key(coex_handle ephemeron);
+COEX_API coex_handle coex_gc_ephemeron_value(coex_handle ephemeron);
+
+/* Runs at most `limit` queued finalizers on this thread, returns how many. An object whose type has a finalizer is queued once, when it
+ * is found dead, after weak references to it are cleared; objects of one cycle in the order of their allocation. It is alive while its
+ * finalizer runs, and afterwards if that made it reachable; it is not finalized again. A safepoint. */
+COEX_API uint64_t coex_gc_finalize(uint64_t limit);
 
 #ifdef __cplusplus
 }

@@ -32,7 +32,7 @@
 #define COEX_GC_SHAPE(table, type_id) (((const uint64_t *)(const void *)(table))[(int64_t)(type_id) - (int64_t)COEX_GC_MAX_TYPES])
 #define COEX_GC_SHAPE_UNKNOWN ((uint64_t)0)
 #define COEX_GC_SHAPE_VARIABLE ((uint64_t)1 << 63)       /* of variable size */
-#define COEX_GC_SHAPE_SLOW (((uint64_t)1 << 63) | 1)     /* aligned, or large: not for the fast path */
+#define COEX_GC_SHAPE_SLOW (((uint64_t)1 << 63) | 1)     /* aligned, large, or with a finalizer: not for the fast path */
 
 /* A shadow-stack word: handle or immediate (bit 63 clear), address of a local that holds one (bits 63, 62 = 1, 0), or the header
  * that a frame starts with (bits 63, 62 = 1, 1): the complement of the number of slots it was made with. */

@@ -60,6 +60,10 @@ typedef struct coex_gc_stats {
     uint64_t bytes_live_last_cycle; /* heap bytes in use when the last cycle ended */
     uint64_t memory_returned;       /* bytes given back to the operating system so far */
     uint64_t hard_limit_waits;      /* allocations that waited for a cycle at a hard limit */
+    uint64_t pinned_objects;        /* a number that only grows is a leaked pin */
+    uint64_t pins;
+    uint64_t finalizers_waiting;    /* for coex_gc_finalize */
+    uint64_t external_bytes;        /* coex_gc_adjust_external */
     uint64_t assists;               /* slow allocations that did marking work */
     coex_gc_times stop_cpu;         /* a thread's time on the CPU in one safepoint stop, all cycles */
     coex_gc_times stop_wall;        /* the same by the clock on the wall */

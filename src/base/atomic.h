@@ -40,6 +40,7 @@ typedef struct cx_aptr { void *v; } cx_aptr;
     static inline type name##_sub_relaxed(name *a, type v) { return __atomic_fetch_sub(&a->v, v, __ATOMIC_RELAXED); }              \
     static inline type name##_or_relaxed(name *a, type v) { return __atomic_fetch_or(&a->v, v, __ATOMIC_RELAXED); }                \
     static inline type name##_or_release(name *a, type v) { return __atomic_fetch_or(&a->v, v, __ATOMIC_RELEASE); }                \
+    static inline type name##_or_seq(name *a, type v) { return __atomic_fetch_or(&a->v, v, __ATOMIC_SEQ_CST); }                    \
     static inline type name##_and_relaxed(name *a, type v) { return __atomic_fetch_and(&a->v, v, __ATOMIC_RELAXED); }              \
     static inline type name##_and_release(name *a, type v) { return __atomic_fetch_and(&a->v, v, __ATOMIC_RELEASE); }              \
     static inline type name##_and_acq_rel(name *a, type v) { return __atomic_fetch_and(&a->v, v, __ATOMIC_ACQ_REL); }

@@ -95,3 +95,6 @@ bool cx_cond_wait_for(cx_cond *cond, cx_mutex *mutex, uint64_t nanoseconds)
 
 void cx_cond_signal(cx_cond *cond) { pthread_cond_signal(&cond->os); }
 void cx_cond_broadcast(cx_cond *cond) { pthread_cond_broadcast(&cond->os); }
+
+bool cx_foreign_mutex_try_lock(pthread_mutex_t *mutex) { return pthread_mutex_trylock(mutex) == 0; }
+void cx_foreign_mutex_lock(pthread_mutex_t *mutex) { pthread_mutex_lock(mutex); }

@@ -14,6 +14,8 @@ enum cx_rank {
     CX_RANK_REQUEST,    /* collector: requests and completion */
     CX_RANK_REGISTRY,   /* threads that come and go, and the publication of requests */
     CX_RANK_ROOTS,      /* global roots */
+    CX_RANK_WEAK,       /* weak references, ephemerons */
+    CX_RANK_FINALIZE,   /* finalizable objects, and their queue */
     CX_RANK_TYPES,      /* type registration */
     CX_RANK_HANDLES,    /* claiming words, growing the table */
     CX_RANK_LARGE,      /* large-object runs */
@@ -46,5 +48,9 @@ void cx_cond_wait(cx_cond *cond, cx_mutex *mutex);
 bool cx_cond_wait_for(cx_cond *cond, cx_mutex *mutex, uint64_t nanoseconds);
 void cx_cond_signal(cx_cond *cond);
 void cx_cond_broadcast(cx_cond *cond);
+
+/* A mutex of the embedder's: no rank. */
+bool cx_foreign_mutex_try_lock(pthread_mutex_t *mutex);
+void cx_foreign_mutex_lock(pthread_mutex_t *mutex);
 
 #endif

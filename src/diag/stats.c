@@ -2,7 +2,9 @@
 #include "diag/listen.h"
 #include "gc/alloc.h"
 #include "gc/collector.h"
+#include "gc/finalize.h"
 #include "gc/pace.h"
+#include "gc/roots.h"
 #include "gc/runtime.h"
 
 #include <string.h>
@@ -93,6 +95,9 @@ void coex_gc_get_stats(coex_gc_stats *stats)
     stats->overhead_bytes = cx_handles_overhead(&cx_world.handles) + (uint64_t)blocks * sizeof(struct cx_block);
     stats->heap_goal = cx_a64_load_relaxed(&cx_pace.goal);
     stats->bytes_live_last_cycle = cx_a64_load_relaxed(&cx_pace.live);
+    cx_roots_count_pins(&stats->pinned_objects, &stats->pins);
+    stats->finalizers_waiting = cx_finalize_waiting();
+    stats->external_bytes = cx_a64_load_relaxed(&cx_pace.external);
     stats->assists = cx_a64_load_relaxed(&cx_pace.assists);
     stats->hard_limit_waits = cx_alloc_limit_waits();
     stats->late_threads = cx_a64_load_relaxed(&cx_listener.late_threads);

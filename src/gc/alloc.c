@@ -4,6 +4,7 @@
 #include "base/point.h"
 #include "gc/collector.h"
 #include "gc/error.h"
+#include "gc/finalize.h"
 #include "gc/pace.h"
 #include "gc/transition.h"
 
@@ -81,6 +82,9 @@ static enum alloc_outcome alloc_try(struct cx_thread *self, const struct alloc_r
     *handle = alloc_take_handle(self);
     *header = *handle | (uint64_t)request->type->id << COEX_GC_TYPE_SHIFT;
     cx_aptr_store_release(cx_aptr_at(&cx_world.handles.table[*handle]), header + 1);
+    /* Without a place in the list it would die in silence: then it is garbage from birth, and the answer is "no memory". */
+    if (CX_UNLIKELY(request->type->descriptor->finalize != NULL) && !cx_finalize_add(*handle))
+        return ALLOC_NO_SPACE;
     *payload = header + 1;
     return ALLOC_DONE;
 }

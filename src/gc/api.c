@@ -6,9 +6,11 @@
 #include "gc/barrier.h"
 #include "gc/collector.h"
 #include "gc/error.h"
+#include "gc/finalize.h"
 #include "gc/pace.h"
 #include "gc/roots.h"
 #include "gc/runtime.h"
+#include "gc/weak.h"
 
 #include <coex/gc.h>
 #include <string.h>
@@ -357,3 +359,131 @@ void coex_gc_set_trigger_threshold(uint64_t allocations)
 
 void coex_gc_enter_native(void) { cx_transition_enter_self(cx_thread_need_self("coex_gc_enter_native")); }
 void coex_gc_leave_native(void) { cx_transition_leave_self(cx_thread_need_self("coex_gc_leave_native")); }
+
+bool coex_gc_enter_managed(void)
+{
+    api_need_runtime("coex_gc_enter_managed");
+    struct cx_thread *self = cx_thread_self();
+    if (self == NULL) {
+        if (!cx_attach_self())
+            return false;
+        /* Outside of callbacks a foreign thread is in native mode. */
+        self = cx_thread_need_self("coex_gc_enter_managed");
+        cx_transition_enter_self(self);
+    }
+    cx_transition_enter_managed_self(self);
+    return true;
+}
+
+void coex_gc_leave_managed(void) { cx_transition_leave_managed_self(cx_thread_need_self("coex_gc_leave_managed")); }
+
+void *coex_gc_pin(coex_handle h)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_pin");
+    void *payload = api_object("coex_gc_pin", h);
+    return cx_roots_pin_self(self, h) ? payload : NULL;
+}
+
+void coex_gc_unpin(coex_handle h)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_unpin");
+    if (!cx_roots_unpin_self(self, h))
+        cx_fatal("coex_gc_unpin: handle %llu is not pinned", (unsigned long long)h);
+}
+
+void coex_gc_adjust_external(int64_t bytes)
+{
+    api_need_runtime("coex_gc_adjust_external");
+    if (cx_pace_adjust_external(bytes))
+        cx_collector_async();
+}
+
+void coex_gc_mutex_lock(pthread_mutex_t *mutex)
+{
+    struct cx_thread *self = cx_thread_self();
+    if (cx_foreign_mutex_try_lock(mutex))
+        return;
+    if (self != NULL)
+        cx_transition_enter_self(self);
+    cx_foreign_mutex_lock(mutex);
+    if (self != NULL)
+        cx_transition_leave_self(self);
+}
+
+/* ------------------------------------------------- weak things, and the dying */
+
+/* A weak reference or an ephemeron with its cells filled. */
+static coex_handle api_new_weak(struct cx_thread *self, uint32_t type, uint64_t size, coex_handle first, coex_handle second)
+{
+    void *payload;
+    coex_handle handle = cx_alloc_slow_self(self, size, type, &payload);
+    if (handle == 0)
+        return 0;
+    ((coex_handle *)payload)[0] = first;
+    if (size > 8)
+        ((coex_handle *)payload)[1] = second;
+    if (!cx_weak_add(handle)) {
+        cx_error_set(COEX_GC_ENOMEM, "no memory for another weak reference");
+        return 0;
+    }
+    return handle;
+}
+
+coex_handle coex_gc_weak_new(coex_handle target)
+{
+    return api_new_weak(cx_thread_need_managed("coex_gc_weak_new"), cx_weak_type(), 8, target, 0);
+}
+
+coex_handle coex_gc_ephemeron_new(coex_handle key, coex_handle value)
+{
+    return api_new_weak(cx_thread_need_managed("coex_gc_ephemeron_new"), cx_ephemeron_type(), 16, key, value);
+}
+
+/* The cells of an object that must be of the given type. */
+static coex_handle *api_cells(const char *function, coex_handle h, uint32_t type)
+{
+    coex_handle *payload = api_object(function, h);
+    if (cx_header_type(*cx_header_of(payload)) != type)
+        cx_fatal("%s: handle %llu is not one", function, (unsigned long long)h);
+    return payload;
+}
+
+coex_handle coex_gc_weak_get(coex_handle weak)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_weak_get");
+    return cx_weak_get_self(self, cx_a64_at(api_cells("coex_gc_weak_get", weak, cx_weak_type())));
+}
+
+coex_handle coex_gc_ephemeron_key(coex_handle ephemeron)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_ephemeron_key");
+    return cx_weak_get_self(self, cx_a64_at(api_cells("coex_gc_ephemeron_key", ephemeron, cx_ephemeron_type())));
+}
+
+/* The key first: while it is alive, and it is from here on, the value is. */
+coex_handle coex_gc_ephemeron_value(coex_handle ephemeron)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_ephemeron_value");
+    coex_handle *cells = api_cells("coex_gc_ephemeron_value", ephemeron, cx_ephemeron_type());
+    coex_handle value = cx_a64_load_seq(cx_a64_at(&cells[1]));
+    return cx_weak_get_self(self, cx_a64_at(&cells[0])) != 0 ? value : 0;
+}
+
+uint64_t coex_gc_finalize(uint64_t limit)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_finalize");
+    uint64_t done = 0;
+    for (; done < limit; done++) {
+        coex_handle *slots = coex_fast_enter_frame(1);
+        slots[0] = cx_finalize_next_self(self);
+        if (slots[0] != 0) {
+            const coex_gc_type *type = api_type(cx_handle_payload(&cx_world.handles, slots[0]))->descriptor;
+            type->finalize(slots[0], type->finalize_context);
+        }
+        bool more = slots[0] != 0;
+        coex_fast_leave_frame(slots);
+        if (!more)
+            break;
+    }
+    return done;
+}

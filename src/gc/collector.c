@@ -3,10 +3,12 @@
 
 #include "base/point.h"
 #include "gc/error.h"
+#include "gc/finalize.h"
 #include "gc/pace.h"
 #include "gc/roots.h"
 #include "gc/transition.h"
 #include "gc/verify.h"
+#include "gc/weak.h"
 
 enum { COLLECTOR_TICK_MS = 1000 }; /* without a cycle for so long, free memory goes back */
 
@@ -118,18 +120,30 @@ static uint64_t collector_mark_gct(struct cx_marker *marker)
     CX_POINT("mark-begins");
     cx_mark_frozen_gct(marker); /* first: mutators may be about to return into them */
     cx_roots_mark_gct(marker);
+    cx_finalize_mark_gct(marker);
     cx_mark_drain_gct(marker);
-    uint64_t rounds = 0, before;
+    uint64_t rounds = 0, before, gets;
     do {
         before = collector_marked(marker); /* before the request: assistants mark while answers come in */
+        gets = cx_weak_mark_count_gct();   /* likewise: INV-WEAK-2 */
         collector_flush_gct();
         cx_mark_drain_gct(marker);
         rounds++;
-    } while (collector_marked(marker) != before); /* INV-FLUSH-1 */
+    } while (collector_marked(marker) != before || !cx_weak_decide_gct(gets)); /* INV-FLUSH-1 */
     return rounds;
 }
 
-/* 6. Visits that were asked for before this cycle started. */
+/* 6. What is alive is decided. Weak things first, then the dead that have a finalizer; they and all they reach were out of everybody's
+ * reach, so no thread is asked again. */
+static void collector_bury_gct(struct cx_marker *marker)
+{
+    cx_weak_clear_gct();
+    if (cx_finalize_revive_gct(marker) != 0)
+        cx_mark_drain_gct(marker);
+    cx_weak_forget_gct();
+}
+
+/* 7. Visits that were asked for before this cycle started. */
 static void collector_run_visits_gct(struct cx_visit *visits)
 {
     for (struct cx_visit *visit = visits; visit != NULL; visit = visit->next)
@@ -145,6 +159,7 @@ static void collector_cycle_gct(struct cx_cycle_stats *stats, struct cx_visit *v
 
     cx_sweep_clear_gct(); /* 1 */
     cx_grey_drop_all_gct(&cx_world.grey);
+    cx_weak_begin_gct();
     cx_marker_init(marker);
     CX_POINT("cycle-cleared");
     collector_handshake_gct(CX_REQUEST_SYNC, CX_PHASE_SYNC);   /* 2 */
@@ -152,6 +167,7 @@ static void collector_cycle_gct(struct cx_cycle_stats *stats, struct cx_visit *v
     cx_pace_cycle_begun_gct();
     uint64_t mark_begin = cx_os_now_ns();
     stats->flushes = collector_mark_gct(marker);
+    collector_bury_gct(marker);
     stats->marked = collector_marked(marker);
     cx_marker_fini(marker);
     uint64_t mark_end = cx_os_now_ns();
@@ -163,7 +179,7 @@ static void collector_cycle_gct(struct cx_cycle_stats *stats, struct cx_visit *v
     collector_run_visits_gct(visits);
 
     uint64_t sweep_begin = cx_os_now_ns();
-    cx_a32_store_release(&cx_world.phase, CX_PHASE_SWEEP); /* 7 */
+    cx_a32_store_release(&cx_world.phase, CX_PHASE_SWEEP); /* 8 */
     CX_POINT("sweep-begins");
     stats->swept = cx_sweep_handles_gct();
     cx_sweep_lines_gct(); /* after the handles: INV-HEAP-2 */
@@ -171,7 +187,7 @@ static void collector_cycle_gct(struct cx_cycle_stats *stats, struct cx_visit *v
     stats->sweep_ns = cx_os_now_ns() - sweep_begin;
     cx_event_emit(&cx_world.events, CX_EVENT_SWEEP_END, stats->swept.objects, stats->sweep_ns);
 
-    collector_handshake_gct(CX_REQUEST_IDLE, CX_PHASE_IDLE); /* 8 */
+    collector_handshake_gct(CX_REQUEST_IDLE, CX_PHASE_IDLE); /* 9 */
     cx_pace_cycle_ended_gct();
     uint64_t spare = cx_a64_load_relaxed(&cx_pace.goal);
     cx_heap_trim_gct(&cx_world.heap, spare);

@@ -10,9 +10,10 @@
  *   5. FLUSH       ask for buffers; if anything unmarked comes, trace and ask again. INV-FLUSH-1: a round (from before the request
  *                  to the end of the tracing behind it) in which nobody marks anything ends marking: then nobody has a white object
  *                  that is reachable.
- *   6. Visits      whoever asked to look at the heap does so now: every reachable object is marked or born.
- *   7. SWEEP       handles, then lines.
- *   8. IDLE        barriers off, colour white. INV-IDLE-1: the next Start waits for all answers; a thread whose barrier is still on
+ *   6. Weak        cells of dead targets are cleared; the dead that have a finalizer are revived and queued (weak.h, finalize.h).
+ *   7. Visits      whoever asked to look at the heap does so now: every reachable object is marked or born.
+ *   8. SWEEP       handles, then lines.
+ *   9. IDLE        barriers off, colour white. INV-IDLE-1: the next Start waits for all answers; a thread whose barrier is still on
  *                  would shade by the old marks.
  *
  * Handshakes go by epoch. The collector publishes a request under the registry lock (INV-THREAD-2) and waits for answers without

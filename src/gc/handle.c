@@ -14,12 +14,12 @@ enum {
 static const size_t handle_shape_bytes = (size_t)COEX_GC_MAX_TYPES * sizeof(uint64_t);
 
 /* Bytes of bitmap i for so many handles. The last one has a bit per word. */
-static size_t handle_bitmap_bytes(int i, uint64_t count) { return (size_t)(i == 5 ? count / 64 / 8 : count / 8); }
+static size_t handle_bitmap_bytes(int i, uint64_t count) { return (size_t)(i == CX_BITMAPS - 1 ? count / 64 / 8 : count / 8); }
 
 static bool handles_commit(struct cx_handles *handles, uint64_t count)
 {
     bool good = cx_range_commit(&handles->table_range, handle_shape_bytes + count * sizeof(void *));
-    for (int i = 0; i < 6 && good; i++)
+    for (int i = 0; i < CX_BITMAPS && good; i++)
         good = cx_range_commit(&handles->bit_ranges[i], handle_bitmap_bytes(i, count));
     return good;
 }
@@ -48,8 +48,9 @@ int cx_handles_init(struct cx_handles *handles, uint64_t initial, uint64_t max)
         entries = (handles->table_range.reserved - handle_shape_bytes) / sizeof(void *) / HANDLE_STEP * HANDLE_STEP;
         max = max < entries ? max : entries;
     }
-    cx_a64 **maps[6] = {&handles->allocated, &handles->marked, &handles->born, &handles->retired, &handles->grey, &handles->available};
-    for (int i = 0; i < 6 && good; i++) {
+    cx_a64 **maps[CX_BITMAPS] = {&handles->allocated, &handles->marked,  &handles->born,     &handles->retired,
+                                 &handles->grey,      &handles->watched, &handles->available};
+    for (int i = 0; i < CX_BITMAPS && good; i++) {
         size_t bytes = handle_bitmap_bytes(i, max);
         good = cx_range_reserve(&handles->bit_ranges[i], bytes, bytes);
         handles->bit_ranges[i].huge = true;
@@ -57,7 +58,7 @@ int cx_handles_init(struct cx_handles *handles, uint64_t initial, uint64_t max)
     }
     if (!good || !handles_commit(handles, initial)) {
         cx_range_release(&handles->table_range);
-        for (int i = 0; i < 6; i++)
+        for (int i = 0; i < CX_BITMAPS; i++)
             cx_range_release(&handles->bit_ranges[i]);
         return cx_error_set(COEX_GC_ENOMEM, "no address space for %llu handles", (unsigned long long)initial);
     }
@@ -74,7 +75,7 @@ int cx_handles_init(struct cx_handles *handles, uint64_t initial, uint64_t max)
 void cx_handles_fini(struct cx_handles *handles)
 {
     cx_mutex_fini(&handles->lock);
-    for (int i = 5; i >= 0; i--)
+    for (int i = CX_BITMAPS - 1; i >= 0; i--)
         cx_range_release(&handles->bit_ranges[i]);
     cx_range_release(&handles->table_range);
 }
@@ -83,7 +84,7 @@ uint64_t cx_handles_overhead(const struct cx_handles *handles)
 {
     uint64_t count = cx_a64_load_acquire(&handles->committed);
     uint64_t bytes = count * sizeof(void *);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < CX_BITMAPS; i++)
         bytes += handle_bitmap_bytes(i, count);
     return bytes;
 }

@@ -7,6 +7,7 @@
  *     born        allocated or held by a black thread in this cycle, and nothing else (INV-BORN-1)
  *     retired     its object is gone; free again after the next sweep (MI-6) W: collector only
  *     grey        to be marked, and no chunk could be had for it             (see grey.h)
+ *     watched     key of an ephemeron that waits for its mark                (see weak.h)
  *
  * and one bit per 64-handle word in `available`: this word may have free bits. What holds:
  *
@@ -27,6 +28,7 @@
 #include "base/os.h"
 #include "gc/layout.h"
 
+enum { CX_BITMAPS = 7 };
 enum { CX_HELD_WORDS = 16 }; /* words a thread takes at once at most: a lock per 1,024 allocations costs nothing */
 
 /* What a thread holds: claimed words that it has not begun. (The word it is in is in its ABI words.) Owner only. */
@@ -45,6 +47,7 @@ struct cx_handles {
     cx_a64 *born;
     cx_a64 *retired;
     cx_a64 *grey;
+    cx_a64 *watched;
     cx_a64 *available;
     uint64_t max;        /* handles, a multiple of 4,096 */
     cx_a64 committed;    /* handles. W: grow, release, under the lock. R: acquire */
@@ -56,7 +59,7 @@ struct cx_handles {
     cx_a64 retired_now;
     cx_a64 growths;
     cx_range table_range;
-    cx_range bit_ranges[6];
+    cx_range bit_ranges[CX_BITMAPS];
 };
 
 int cx_handles_init(struct cx_handles *handles, uint64_t initial, uint64_t max);
@@ -81,6 +84,11 @@ uint64_t cx_handles_overhead(const struct cx_handles *handles);
 static inline bool cx_bit_test(const cx_a64 *bits, uint64_t index)
 {
     return (cx_a64_load_relaxed(&bits[index / 64]) >> (index % 64) & 1) != 0;
+}
+
+static inline bool cx_bit_test_seq(const cx_a64 *bits, uint64_t index)
+{
+    return (cx_a64_load_seq(&bits[index / 64]) >> (index % 64) & 1) != 0;
 }
 
 static inline bool cx_handle_is_marked(const struct cx_handles *handles, coex_handle handle)

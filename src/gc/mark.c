@@ -13,6 +13,10 @@ struct coex_gc_visitor {
     const char *payload;
 };
 
+void (*cx_mark_watched_key)(struct cx_marker *marker, coex_handle key);
+
+struct cx_marker *cx_visitor_marker(coex_gc_visitor *visitor) { return visitor->marker; }
+
 void cx_marker_init(struct cx_marker *marker) { *marker = (struct cx_marker){0}; }
 
 void cx_marker_fini(struct cx_marker *marker)
@@ -103,7 +107,7 @@ MARK_TEMPLATE uint64_t *mark_claim(cx_a64 *marked, void **table, coex_handle han
         return NULL;
     if (!shared)
         cx_a64_store_relaxed(word, bits | bit);
-    else if ((cx_a64_or_relaxed(word, bit) & bit) != 0)
+    else if ((cx_a64_or_seq(word, bit) & bit) != 0) /* seq: against a new watch, INV-WEAK-4 */
         return NULL;
     uint64_t *payload = cx_aptr_load_acquire(cx_aptr_at(&table[index]));
     CX_CHECK("INV-MARK-3 (a reachable handle has an object)", payload != NULL);
@@ -125,6 +129,13 @@ MARK_TEMPLATE void mark_trace(struct cx_marker *marker, const struct cx_type *ty
         mark_field(marker, &payload[__builtin_ctzll(words)]);
     if (CX_UNLIKELY(type->uncommon))
         mark_uncommon(marker, type, payload, size);
+}
+
+/* The key of a waiting ephemeron? */
+static void mark_look_at_watch(struct cx_marker *marker, coex_handle handle)
+{
+    if (cx_bit_test_seq(cx_world.handles.watched, cx_index_of(handle)))
+        cx_mark_watched_key(marker, handle);
 }
 
 /* `turns` turns of both rings: in each a candidate comes in, the one that came in a round ago is marked, and the object that was marked
@@ -149,6 +160,8 @@ MARK_TEMPLATE bool mark_turns(struct cx_marker *marker, uint64_t turns, const bo
             object = mark_claim(marked, table, candidate, shared);
             marker->object_queue[place] = object;
             if (object != NULL) {
+                if (CX_UNLIKELY(cx_a32_load_seq(&cx_world.watching) != 0))
+                    mark_look_at_watch(marker, candidate);
                 __builtin_prefetch(object - 1);
                 __builtin_prefetch(object + 1); /* a small object may lie across two cache lines */
                 count++;

@@ -45,6 +45,11 @@ bool cx_mark_assist_self(uint64_t nanoseconds, cx_a64 *marked);
 /* Reads the frozen frames of all threads. */
 void cx_mark_frozen_gct(struct cx_marker *marker);
 
+/* The marker that a trace function is called for; NULL: somebody else visits the references. */
+struct cx_marker *cx_visitor_marker(coex_gc_visitor *visitor);
+/* Who is told when a watched key is marked (weak.h). Set at init. */
+extern void (*cx_mark_watched_key)(struct cx_marker *marker, coex_handle key);
+
 /* Calls `visit` with each reference of an object: the field's offset and what is in it. For verifiers and dumps. */
 typedef void (*cx_reference_visitor)(void *context, uint64_t offset, coex_handle value);
 void cx_mark_each_reference(void *payload, cx_reference_visitor visit, void *context);

@@ -15,7 +15,7 @@ static uint64_t pace_live(void)
 {
     uint64_t used = cx_a64_load_relaxed(&cx_world.heap.used);
     uint64_t free = cx_a64_load_relaxed(&cx_world.heap.swept_free_lines) * CX_LINE_BYTES;
-    return used > free ? used - free : 0;
+    return (used > free ? used - free : 0) + cx_a64_load_relaxed(&cx_pace.external);
 }
 
 static uint64_t pace_growth(uint64_t live)
@@ -39,7 +39,8 @@ static void pace_set_due(void)
 {
     uint64_t growth = cx_a64_load_relaxed(&cx_pace.goal) - cx_a64_load_relaxed(&cx_pace.live);
     uint64_t trigger = cx_a64_load_relaxed(&cx_pace.trigger);
-    cx_a64_store_relaxed(&cx_pace.due_at, cx_a64_load_relaxed(&cx_world.heap.taken) + growth);
+    uint64_t taken = cx_a64_load_relaxed(&cx_world.heap.taken) + cx_a64_load_relaxed(&cx_pace.external_taken);
+    cx_a64_store_relaxed(&cx_pace.due_at, taken + growth);
     cx_a64_store_relaxed(&cx_pace.due_at_handles,
                          trigger == 0 ? UINT64_MAX : cx_a64_load_relaxed(&cx_world.handles.claimed) + trigger);
 }
@@ -72,6 +73,14 @@ void cx_pace_cycle_ended_gct(void)
     cx_a64_store_relaxed(&cx_pace.live, live);
     cx_a64_store_relaxed(&cx_pace.goal, live + pace_growth(live));
     pace_set_due();
+}
+
+bool cx_pace_adjust_external(int64_t bytes)
+{
+    if (bytes > 0)
+        cx_a64_add_relaxed(&cx_pace.external_taken, (uint64_t)bytes);
+    cx_a64_add_relaxed(&cx_pace.external, (uint64_t)bytes);
+    return bytes > 0 && cx_pace_is_due();
 }
 
 void cx_pace_assist_self(struct cx_thread *self)

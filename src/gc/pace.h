@@ -11,11 +11,13 @@
 enum { CX_ASSIST_NS = 50000, CX_ASSIST_BYTES = CX_BLOCK_BYTES };
 
 struct cx_pace {
-    cx_a64 due_at;          /* value of heap.taken at which a cycle is due. W: collector. R: slow allocations. All relaxed */
+    cx_a64 due_at;          /* value of heap.taken + external_taken at which a cycle is due. W: collector. R: slow allocations. All relaxed */
     cx_a64 due_at_handles;  /* value of handles.claimed likewise; UINT64_MAX: never */
     cx_a64 trigger;         /* allocations; 0: off */
     cx_a64 goal;            /* heap bytes */
     cx_a64 live;            /* heap bytes that survived the last cycle */
+    cx_a64 external;        /* bytes that objects own outside the heap; W: add */
+    cx_a64 external_taken;  /* bytes of it that were added so far; counts towards due_at like heap.taken */
     cx_a64 assists;
     cx_a64 assist_marked;   /* objects marked by assists in this cycle */
 };
@@ -30,9 +32,13 @@ void cx_pace_set_trigger(uint64_t allocations);
 
 static inline bool cx_pace_is_due(void)
 {
-    return cx_a64_load_relaxed(&cx_world.heap.taken) >= cx_a64_load_relaxed(&cx_pace.due_at) ||
+    return cx_a64_load_relaxed(&cx_world.heap.taken) + cx_a64_load_relaxed(&cx_pace.external_taken) >=
+               cx_a64_load_relaxed(&cx_pace.due_at) ||
            cx_a64_load_relaxed(&cx_world.handles.claimed) >= cx_a64_load_relaxed(&cx_pace.due_at_handles);
 }
+
+/* Objects own so many bytes more (or less) outside the heap. True: a cycle is due. */
+bool cx_pace_adjust_external(int64_t bytes);
 
 /* In a slow allocation: help, in proportion to what this thread has taken, if the collector falls behind. */
 void cx_pace_assist_self(struct cx_thread *self);

@@ -1,34 +1,29 @@
-/* See roots.h. */
+/* See roots.h. Entered by any registered thread, and by the collector. */
 #include "gc/roots.h"
 
 #include "base/point.h"
 #include "gc/error.h"
+#include "gc/table.h"
 
-#include <string.h>
+enum { ROOTS_PIECE = 256 }; /* entries read in one critical section */
 
-enum { ROOTS_FIRST = 64, ROOTS_PIECE = 256 };
-
-/* Open addressing; a removed entry leaves ROOTS_GONE behind. */
 struct cx_roots {
     cx_mutex lock;
-    uintptr_t *cells;
-    uint64_t size;    /* a power of two */
-    uint64_t used;    /* live and gone */
-    uint64_t live;
-    uint64_t version; /* counts rebuilds: a reader that sees it change begins again */
+    struct cx_table cells; /* address of the cell -> nothing */
+    struct cx_table pins;  /* handle << 1 (a key is not 1) -> count */
+    uint64_t pin_count;
 };
-
-#define ROOTS_GONE ((uintptr_t)1)
 
 static struct cx_roots roots_state;
 
 int cx_roots_init(void)
 {
     struct cx_roots *roots = &roots_state;
-    *roots = (struct cx_roots){.size = ROOTS_FIRST};
-    roots->cells = cx_os_allocate(ROOTS_FIRST * sizeof *roots->cells);
-    if (roots->cells == NULL)
+    *roots = (struct cx_roots){0};
+    if (!cx_table_init(&roots->cells) || !cx_table_init(&roots->pins)) {
+        cx_table_fini(&roots->cells);
         return cx_error_set(COEX_GC_ENOMEM, "no memory for global roots");
+    }
     cx_mutex_init(&roots->lock, CX_RANK_ROOTS);
     cx_world.roots = roots;
     return COEX_GC_OK;
@@ -36,60 +31,26 @@ int cx_roots_init(void)
 
 void cx_roots_fini(void)
 {
-    cx_mutex_fini(&cx_world.roots->lock);
-    cx_os_free(cx_world.roots->cells);
+    struct cx_roots *roots = cx_world.roots;
     cx_world.roots = NULL;
+    cx_mutex_fini(&roots->lock);
+    cx_table_fini(&roots->pins);
+    cx_table_fini(&roots->cells);
 }
 
-/* Where `cell` is, or the place for it. There is always an empty entry. */
-static uint64_t roots_find(const uintptr_t *cells, uint64_t size, uintptr_t cell)
-{
-    uint64_t at = (uint64_t)(cell >> 3) * 0x9e3779b97f4a7c15u >> 20 & (size - 1);
-    while (cells[at] != 0 && cells[at] != cell)
-        at = (at + 1) & (size - 1);
-    return at;
-}
-
-static bool roots_rebuild_locked(struct cx_roots *roots)
-{
-    uint64_t size = roots->size;
-    while (roots->live * 4 >= size)
-        size *= 2;
-    uintptr_t *cells = cx_os_allocate((size_t)size * sizeof *cells);
-    if (cells == NULL)
-        return false;
-    for (uint64_t i = 0; i < roots->size; i++) {
-        if (roots->cells[i] > ROOTS_GONE)
-            cells[roots_find(cells, size, roots->cells[i])] = roots->cells[i];
-    }
-    cx_os_free(roots->cells);
-    roots->cells = cells;
-    roots->size = size;
-    roots->used = roots->live;
-    roots->version++;
-    return true;
-}
+static uint64_t roots_cell_value(uint64_t cell) { return cx_a64_load_acquire(cx_a64_at((const void *)(uintptr_t)cell)); }
 
 /* What the cell holds counts as stored there: a thread that is not scanned yet may have allocated it white. */
 int cx_roots_add_self(struct cx_thread *self, coex_handle *where)
 {
     struct cx_roots *roots = cx_world.roots;
-    int code = COEX_GC_OK;
     cx_mutex_lock(&roots->lock);
-    if (roots->used * 2 >= roots->size && !roots_rebuild_locked(roots))
-        code = cx_error_set(COEX_GC_ENOMEM, "no memory for another global root");
-    if (code == COEX_GC_OK) {
-        uint64_t at = roots_find(roots->cells, roots->size, (uintptr_t)where);
-        if (roots->cells[at] == 0) {
-            roots->cells[at] = (uintptr_t)where;
-            roots->used++;
-            roots->live++;
-        }
-    }
+    bool added = cx_table_put(&roots->cells, (uint64_t)(uintptr_t)where) != NULL;
     cx_mutex_unlock(&roots->lock);
-    if (code == COEX_GC_OK)
-        cx_barrier_root_added_self(self, cx_a64_load_acquire(cx_a64_at(where)));
-    return code;
+    if (!added)
+        return cx_error_set(COEX_GC_ENOMEM, "no memory for another global root");
+    cx_barrier_root_added_self(self, cx_a64_load_acquire(cx_a64_at(where)));
+    return COEX_GC_OK;
 }
 
 void cx_roots_remove_self(struct cx_thread *self, coex_handle *where)
@@ -99,35 +60,95 @@ void cx_roots_remove_self(struct cx_thread *self, coex_handle *where)
     cx_barrier_root_removed_self(self, cx_a64_load_acquire(cx_a64_at(where)));
     CX_POINT("root-remove-shaded");
     cx_mutex_lock(&roots->lock);
-    uint64_t at = roots_find(roots->cells, roots->size, (uintptr_t)where);
-    if (roots->cells[at] != 0) {
-        roots->cells[at] = ROOTS_GONE;
-        roots->live--;
-    }
+    cx_table_remove(&roots->cells, (uint64_t)(uintptr_t)where);
     cx_mutex_unlock(&roots->lock);
 }
 
-void cx_roots_mark_gct(struct cx_marker *marker)
+bool cx_roots_pin_self(struct cx_thread *self, coex_handle handle)
 {
     struct cx_roots *roots = cx_world.roots;
+    cx_mutex_lock(&roots->lock);
+    uint64_t *count = cx_table_put(&roots->pins, handle << 1);
+    if (count != NULL) {
+        ++*count;
+        roots->pin_count++;
+    }
+    cx_mutex_unlock(&roots->lock);
+    if (count == NULL) {
+        cx_error_set(COEX_GC_ENOMEM, "no memory for another pin");
+        return false;
+    }
+    cx_barrier_root_added_self(self, handle);
+    return true;
+}
+
+bool cx_roots_unpin_self(struct cx_thread *self, coex_handle handle)
+{
+    struct cx_roots *roots = cx_world.roots;
+    cx_barrier_root_removed_self(self, handle); /* whichever unpin is the last: a shade too many does no harm */
+    cx_mutex_lock(&roots->lock);
+    uint64_t *count = cx_table_get(&roots->pins, handle << 1);
+    if (count != NULL) {
+        roots->pin_count--;
+        if (--*count == 0)
+            cx_table_remove(&roots->pins, handle << 1);
+    }
+    cx_mutex_unlock(&roots->lock);
+    return count != NULL;
+}
+
+void cx_roots_count_pins(uint64_t *objects, uint64_t *pins)
+{
+    struct cx_roots *roots = cx_world.roots;
+    cx_mutex_lock(&roots->lock);
+    *objects = roots->pins.live;
+    *pins = roots->pin_count;
+    cx_mutex_unlock(&roots->lock);
+}
+
+/* ---------------------------------------------------------------- reading */
+
+/* The reference that an entry stands for. */
+static coex_handle roots_reference(const struct cx_roots *roots, const struct cx_table *table, const struct cx_table_entry *entry)
+{
+    uint64_t value = table == &roots->cells ? roots_cell_value(entry->key) : entry->key >> 1;
+    return cx_is_reference(value) ? value : 0;
+}
+
+/* A table may be rebuilt between two pieces: begin again, marking twice does no harm. */
+static void roots_mark_table_gct(struct cx_roots *roots, const struct cx_table *table, struct cx_marker *marker)
+{
     uint64_t version = UINT64_MAX, at = 0;
     bool more = true;
     while (more) {
         cx_mutex_lock(&roots->lock);
-        if (version != roots->version) {
-            version = roots->version;
-            at = 0; /* marking twice does no harm */
+        if (version != table->version) {
+            version = table->version;
+            at = 0;
         }
-        uint64_t end = at + ROOTS_PIECE < roots->size ? at + ROOTS_PIECE : roots->size;
+        uint64_t end = at + ROOTS_PIECE < table->size ? at + ROOTS_PIECE : table->size;
         for (; at < end; at++) {
-            if (roots->cells[at] <= ROOTS_GONE)
-                continue;
-            uint64_t value = cx_a64_load_acquire(cx_a64_at((const void *)roots->cells[at]));
-            if (cx_is_reference(value))
-                cx_mark_push(marker, value);
+            coex_handle handle = cx_table_is_live(&table->entry[at]) ? roots_reference(roots, table, &table->entry[at]) : 0;
+            if (handle != 0)
+                cx_mark_push(marker, handle);
         }
-        more = at < roots->size;
+        more = at < table->size;
         cx_mutex_unlock(&roots->lock);
+    }
+}
+
+void cx_roots_mark_gct(struct cx_marker *marker)
+{
+    roots_mark_table_gct(cx_world.roots, &cx_world.roots->cells, marker);
+    roots_mark_table_gct(cx_world.roots, &cx_world.roots->pins, marker);
+}
+
+static void roots_each_in(const struct cx_roots *roots, const struct cx_table *table, cx_reference_visitor visit, void *context)
+{
+    for (uint64_t at = 0; at < table->size; at++) {
+        coex_handle handle = cx_table_is_live(&table->entry[at]) ? roots_reference(roots, table, &table->entry[at]) : 0;
+        if (handle != 0)
+            visit(context, 0, handle);
     }
 }
 
@@ -135,12 +156,7 @@ void cx_roots_each(cx_reference_visitor visit, void *context)
 {
     struct cx_roots *roots = cx_world.roots;
     cx_mutex_lock(&roots->lock);
-    for (uint64_t at = 0; at < roots->size; at++) {
-        if (roots->cells[at] <= ROOTS_GONE)
-            continue;
-        uint64_t value = cx_a64_load_acquire(cx_a64_at((const void *)roots->cells[at]));
-        if (cx_is_reference(value))
-            visit(context, 0, value);
-    }
+    roots_each_in(roots, &roots->cells, visit, context);
+    roots_each_in(roots, &roots->pins, visit, context);
     cx_mutex_unlock(&roots->lock);
 }

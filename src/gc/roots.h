@@ -1,7 +1,8 @@
-/* Global roots: cells outside the heap that hold a handle.
+/* Roots outside stacks: global cells that hold a handle, and pins.
  *
- * A hash set of addresses, under a lock; the collector reads it in pieces, so that a mutator waits for a few microseconds at most.
- * The cells themselves are read and written without the lock, with the barrier of a MUTABLE field. */
+ * Each is a table under one lock; the collector reads it in pieces, so that a mutator waits for a few microseconds at most. Cells are
+ * read and written without the lock, with the barrier of a MUTABLE field. A pin is a root of its own (and, when objects move, keeps
+ * its object in place); pins of one object are counted. */
 #ifndef CX_GC_ROOTS_H
 #define CX_GC_ROOTS_H
 
@@ -15,9 +16,14 @@ void cx_roots_fini(void);
 int cx_roots_add_self(struct cx_thread *self, coex_handle *where);
 void cx_roots_remove_self(struct cx_thread *self, coex_handle *where);
 
-/* Pushes what is in every cell. */
+/* One pin more; false: no memory. One less; false: it has none. */
+bool cx_roots_pin_self(struct cx_thread *self, coex_handle handle);
+bool cx_roots_unpin_self(struct cx_thread *self, coex_handle handle);
+void cx_roots_count_pins(uint64_t *objects, uint64_t *pins);
+
+/* Pushes what is in every cell, and every pinned object. */
 void cx_roots_mark_gct(struct cx_marker *marker);
-/* Calls `visit` for each cell (offset 0) with what is in it. With the lock. */
+/* Calls `visit` for each cell and pin (offset 0) with what is in it. With the lock. */
 void cx_roots_each(cx_reference_visitor visit, void *context);
 
 #endif

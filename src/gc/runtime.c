@@ -4,8 +4,10 @@
 #include "gc/attach.h"
 #include "gc/collector.h"
 #include "gc/error.h"
+#include "gc/finalize.h"
 #include "gc/pace.h"
 #include "gc/roots.h"
+#include "gc/weak.h"
 
 #include <stdio.h>
 
@@ -47,6 +49,12 @@ static int runtime_up_collector(void)
     return cx_collector_start();
 }
 
+static int runtime_up_weak(void)
+{
+    cx_mark_watched_key = cx_weak_key_marked;
+    return cx_weak_init();
+}
+
 static void runtime_down_handles(void) { cx_handles_fini(&cx_world.handles); }
 static void runtime_down_types(void) { cx_types_fini(&cx_world.types); }
 static void runtime_down_heap(void) { cx_heap_fini(&cx_world.heap); }
@@ -62,6 +70,7 @@ static const struct runtime_part {
     {runtime_up_handles, runtime_down_handles},   {runtime_up_types, runtime_down_types},
     {runtime_up_heap, runtime_down_heap},         {runtime_up_grey, runtime_down_grey},
     {runtime_up_registry, runtime_down_registry}, {cx_roots_init, cx_roots_fini},
+    {runtime_up_weak, cx_weak_fini},              {cx_finalize_init, cx_finalize_fini},
     {runtime_up_events, runtime_down_events},     {runtime_up_collector, cx_collector_stop},
 };
 

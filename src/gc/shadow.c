@@ -78,12 +78,6 @@ void cx_shadow_freeze(struct cx_shadow *shadow, uint64_t end)
     cx_a64_store_release(&shadow->frozen, shadow_pack(0, end));
 }
 
-bool cx_shadow_is_frozen(const struct cx_shadow *shadow)
-{
-    uint64_t frozen = cx_a64_load_acquire(&shadow->frozen);
-    return frozen >> 32 < (uint32_t)frozen || cx_a64_load_acquire(&shadow->scanned) < frozen >> 32;
-}
-
 struct cx_span cx_shadow_cut_self(struct cx_shadow *shadow, uint64_t from)
 {
     uint64_t frozen = cx_a64_load_acquire(&shadow->frozen);
@@ -137,15 +131,28 @@ static void shadow_report_change(const struct cx_shadow *shadow, uint64_t word, 
              (unsigned long long)was, (unsigned long long)is);
 }
 
+/* coex_gc_set_slot changes copy and slot one after the other: only a difference that stays is one. */
+static bool shadow_is_changed(const struct cx_shadow *shadow, const uint64_t *copy, uint64_t word, uint64_t *was, uint64_t *is)
+{
+    for (int tries = 0; tries < 1000; tries++) {
+        *was = cx_a64_load_relaxed(cx_a64_at(&copy[word]));
+        *is = cx_shadow_reference(cx_a64_load_relaxed(cx_a64_at(&shadow->base[word])));
+        if (*was == *is)
+            return false;
+        cx_os_sleep_ns(20000);
+    }
+    return true;
+}
+
 void cx_shadow_check_span(const struct cx_shadow *shadow, struct cx_span span, uint64_t thread_id)
 {
     if (!CX_CHECKED || span.to * sizeof(uint64_t) > shadow->copy_range.committed)
         return;
     const uint64_t *copy = (const uint64_t *)(const void *)shadow->copy_range.base;
+    uint64_t was, is;
     for (uint64_t i = span.from; i < span.to; i++) {
-        uint64_t now = cx_shadow_reference(shadow->base[i]);
-        if (now != copy[i])
-            shadow_report_change(shadow, i, copy[i], now, thread_id);
+        if (shadow_is_changed(shadow, copy, i, &was, &is))
+            shadow_report_change(shadow, i, was, is, thread_id);
     }
 }
 

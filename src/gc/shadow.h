@@ -73,8 +73,6 @@ static inline uint64_t cx_shadow_frame_before(const struct cx_shadow *shadow, ui
 
 /* Freeze [0, end). By the owner, or by the collector for a thread it has claimed. Nothing may be frozen before. */
 void cx_shadow_freeze(struct cx_shadow *shadow, uint64_t end);
-/* Is there anything that the collector has not read yet? */
-bool cx_shadow_is_frozen(const struct cx_shadow *shadow);
 /* The owner is about to use words from `from` on: takes them out of the range, waits for a chunk if the collector reads some of
  * them, and returns those that the caller has to scan. */
 struct cx_span cx_shadow_cut_self(struct cx_shadow *shadow, uint64_t from);
@@ -82,12 +80,15 @@ struct cx_span cx_shadow_cut_self(struct cx_shadow *shadow, uint64_t from);
 bool cx_shadow_claim_gct(struct cx_shadow *shadow, struct cx_span *span);
 void cx_shadow_finish_gct(struct cx_shadow *shadow, struct cx_span span);
 
-/* hi, as the owner sees it; 0: nothing is frozen. */
+/* Where the owner must take care: hi, as long as some word below it is unread (INV-SHADOW-2: claimed is not read); 0: all is read. */
 static inline uint64_t cx_shadow_frozen_end(const struct cx_shadow *shadow)
 {
     uint64_t frozen = cx_a64_load_acquire(&shadow->frozen);
-    return frozen >> 32 < (uint32_t)frozen ? (uint32_t)frozen : 0;
+    uint64_t lo = frozen >> 32, hi = (uint32_t)frozen;
+    return lo < hi || cx_a64_load_acquire(&shadow->scanned) < lo ? hi : 0;
 }
+
+static inline bool cx_shadow_is_frozen(const struct cx_shadow *shadow) { return cx_shadow_frozen_end(shadow) != 0; }
 
 /* Checked builds: a frozen word that changed is reported; a permitted change is made known. */
 void cx_shadow_check_span(const struct cx_shadow *shadow, struct cx_span span, uint64_t thread_id);

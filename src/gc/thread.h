@@ -109,6 +109,7 @@ struct cx_world {
     cx_a32 phase;              /* enum cx_phase. W: collector, under the registry lock (MARK, SWEEP: without). R: relaxed by
                                   barriers: it can be stale only towards SYNC or ROOTS, which shades more */
     cx_a64 cycle;              /* cycles started. W: collector relaxed */
+    cx_a32 watching;           /* some ephemeron waits for its key in this cycle. W: who waits, seq. R: markers */
     cx_aptr fresh;             /* verify only: a bitmap where threads note, in a flush, the handles they hold. See verify.h */
     cx_a64 max_depth;          /* words of shadow stack seen at root scans; relaxed maximum */
     struct cx_roots *roots;

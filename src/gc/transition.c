@@ -38,7 +38,33 @@ void cx_transition_leave_self(struct cx_thread *self)
     CX_POINT("native-left");
     /* The collector may have frozen the whole stack, this frame included. */
     cx_safepoint_return_self(self, self->words.top);
-    cx_safepoint_poll_self(self);
+    if (cx_a64_load_seq(&self->requested) != cx_a64_load_relaxed(&self->acked))
+        cx_safepoint_poll_self(self);
+}
+
+/* The nesting of native mode that a callback interrupts is kept in a frame of its own, so that callbacks nest to any depth. */
+void cx_transition_enter_managed_self(struct cx_thread *self)
+{
+    uint32_t depth = self->native_depth;
+    if (depth != 0) {
+        self->native_depth = 1;
+        cx_transition_leave_self(self);
+    }
+    coex_handle *slots = coex_fast_enter_frame(1);
+    slots[0] = COEX_IMMEDIATE(depth);
+}
+
+void cx_transition_leave_managed_self(struct cx_thread *self)
+{
+    coex_handle *slots = self->words.top - 1;
+    if (self->native_depth != 0 || !coex_is_immediate(*slots) || slots[-1] != COEX_GC_FRAME_HEADER(1))
+        cx_fatal("coex_gc_leave_managed: frames are left over, or there was no coex_gc_enter_managed");
+    uint32_t depth = (uint32_t)coex_immediate_bits(*slots);
+    coex_fast_leave_frame(slots);
+    if (depth != 0) {
+        cx_transition_enter_self(self);
+        self->native_depth = depth;
+    }
 }
 
 bool cx_transition_answer_gct(struct cx_thread *thread)

@@ -17,6 +17,10 @@
 void cx_transition_enter_self(struct cx_thread *self);
 void cx_transition_leave_self(struct cx_thread *self);
 
+/* The reverse, for callbacks out of native code; also in managed mode, where it does nothing but nest. */
+void cx_transition_enter_managed_self(struct cx_thread *self);
+void cx_transition_leave_managed_self(struct cx_thread *self);
+
 /* Answers for the thread if it is in native mode; false if it is not. */
 bool cx_transition_answer_gct(struct cx_thread *thread);
 

@@ -146,7 +146,7 @@ static bool type_digest(struct cx_type *type, const coex_gc_type *copy)
 
 static uint64_t type_shape(const struct cx_type *type)
 {
-    if (type->align > 8 || type->size + COEX_GC_HEADER_BYTES > COEX_GC_SMALL_MAX)
+    if (type->align > 8 || type->descriptor->finalize != NULL || type->size + COEX_GC_HEADER_BYTES > COEX_GC_SMALL_MAX)
         return COEX_GC_SHAPE_SLOW;
     return type->size == 0 ? COEX_GC_SHAPE_VARIABLE : type->size + 1;
 }

@@ -31,7 +31,7 @@ static const struct number numbers[] = {
     NUMBER(COEX_GC_MAX_TYPES, "type ids are below this; the shapes take so many words below the table")
     NUMBER(COEX_GC_SHAPE_UNKNOWN, "shape of an id that no type has")
     NUMBER(COEX_GC_SHAPE_VARIABLE, "shape of a type of variable size")
-    NUMBER(COEX_GC_SHAPE_SLOW, "shape of a type that is aligned or large: always the slow path")
+    NUMBER(COEX_GC_SHAPE_SLOW, "shape of a type that is aligned, large, or has a finalizer: always the slow path")
     NUMBER(COEX_GC_LOCAL_BIT, "in a shadow-stack word: the rest is the address of a local")
     NUMBER(COEX_IMMEDIATE_BIT, "in a reference: the rest is not a handle")
     NUMBER(COEX_GC_FRAME_INLINE_MAX, "frames with more slots take the slow path")

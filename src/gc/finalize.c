@@ -1,0 +1,117 @@
+/* See finalize.h. Entered by mutators (add, next) and the collector. */
+#include "gc/finalize.h"
+
+#include "base/point.h"
+#include "gc/error.h"
+#include "gc/vector.h"
+
+enum { FINALIZE_PIECE = 256 }; /* entries looked at in one critical section */
+
+static struct {
+    cx_mutex lock;           /* CX_RANK_FINALIZE */
+    struct cx_vector listed; /* handles, in the order of allocation */
+    struct cx_vector queue;  /* handles; those before `head` are done */
+    uint64_t head;
+} finalize_state;
+
+int cx_finalize_init(void)
+{
+    uint64_t most = cx_world.handles.max;
+    finalize_state.head = 0;
+    if (!cx_vector_init(&finalize_state.listed, most))
+        return cx_error_set(COEX_GC_ENOMEM, "no address space for finalizers");
+    if (!cx_vector_init(&finalize_state.queue, most)) {
+        cx_vector_fini(&finalize_state.listed);
+        return cx_error_set(COEX_GC_ENOMEM, "no address space for finalizers");
+    }
+    cx_mutex_init(&finalize_state.lock, CX_RANK_FINALIZE);
+    return COEX_GC_OK;
+}
+
+void cx_finalize_fini(void)
+{
+    cx_mutex_fini(&finalize_state.lock);
+    cx_vector_fini(&finalize_state.queue);
+    cx_vector_fini(&finalize_state.listed);
+}
+
+bool cx_finalize_add(coex_handle fresh)
+{
+    cx_mutex_lock(&finalize_state.lock);
+    bool added = cx_vector_push(&finalize_state.listed, fresh);
+    cx_mutex_unlock(&finalize_state.lock);
+    return added;
+}
+
+coex_handle cx_finalize_next_self(struct cx_thread *self)
+{
+    coex_handle handle = 0;
+    cx_mutex_lock(&finalize_state.lock);
+    if (finalize_state.head < finalize_state.queue.count) {
+        handle = *cx_vector_at(&finalize_state.queue, finalize_state.head++);
+        if (finalize_state.head == finalize_state.queue.count)
+            finalize_state.head = finalize_state.queue.count = 0;
+    }
+    cx_mutex_unlock(&finalize_state.lock);
+    /* A root that ends. The collector may not have read the queue yet; there is no safepoint in between, so shading now is in time. */
+    if (handle != 0)
+        cx_barrier_root_removed_self(self, handle);
+    return handle;
+}
+
+uint64_t cx_finalize_waiting(void)
+{
+    cx_mutex_lock(&finalize_state.lock);
+    uint64_t waiting = finalize_state.queue.count - finalize_state.head;
+    cx_mutex_unlock(&finalize_state.lock);
+    return waiting;
+}
+
+/* Mutators take from the front meanwhile (and shade what they take); only the collector adds. */
+void cx_finalize_mark_gct(struct cx_marker *marker)
+{
+    uint64_t at = 0;
+    bool more = true;
+    while (more) {
+        cx_mutex_lock(&finalize_state.lock);
+        if (at < finalize_state.head)
+            at = finalize_state.head;
+        uint64_t count = finalize_state.queue.count;
+        for (uint64_t i = 0; i < FINALIZE_PIECE && at < count; i++, at++)
+            cx_mark_push(marker, *cx_vector_at(&finalize_state.queue, at));
+        more = at < count;
+        cx_mutex_unlock(&finalize_state.lock);
+    }
+}
+
+static bool finalize_is_alive(coex_handle handle)
+{
+    return cx_handle_is_marked(&cx_world.handles, handle) || cx_handle_is_born(&cx_world.handles, handle);
+}
+
+/* What is alive moves down in the list, what is dead goes to the queue; what mutators add meanwhile comes at the end of the list. If the
+ * queue can't grow, the object stays in the list and is kept alive for another cycle. */
+uint64_t cx_finalize_revive_gct(struct cx_marker *marker)
+{
+    uint64_t at = 0, kept = 0, revived = 0;
+    bool more = true;
+    while (more) {
+        cx_mutex_lock(&finalize_state.lock);
+        uint64_t end = at + FINALIZE_PIECE < finalize_state.listed.count ? at + FINALIZE_PIECE : finalize_state.listed.count;
+        for (; at < end; at++) {
+            coex_handle handle = *cx_vector_at(&finalize_state.listed, at);
+            bool alive = finalize_is_alive(handle);
+            if (!alive)
+                cx_mark_push(marker, handle);
+            if (!alive && cx_vector_push(&finalize_state.queue, handle))
+                revived++;
+            else
+                *cx_vector_at(&finalize_state.listed, kept++) = handle;
+        }
+        more = at < finalize_state.listed.count;
+        if (!more)
+            finalize_state.listed.count = kept;
+        cx_mutex_unlock(&finalize_state.lock);
+    }
+    return revived;
+}

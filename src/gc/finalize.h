@@ -1,0 +1,29 @@
+/* Finalizers: objects whose type has one are listed when they are allocated; one that is found dead is revived (marked, with all it
+ * reaches), leaves the list for good, and waits in a queue, which is a root, until the embedder runs its finalizer.
+ *
+ * INV-FINAL-1  An object is finalized at most once: it is in the list or in the queue, or neither.
+ * INV-FINAL-2  Weak references to it are cleared before it is revived: a finalizer can't be surprised by a get.
+ *
+ * Order: objects found dead in one cycle are queued in the order of their allocation; none waits for another, whatever refers to what. A
+ * finalizer may make its object reachable again: then it lives on as any other, without a finalizer. */
+#ifndef CX_GC_FINALIZE_H
+#define CX_GC_FINALIZE_H
+
+#include "gc/barrier.h"
+#include "gc/mark.h"
+
+int cx_finalize_init(void);
+void cx_finalize_fini(void);
+
+/* A fresh object of a type with a finalizer. False: no memory. */
+bool cx_finalize_add(coex_handle fresh);
+/* The next object of the queue, or 0. The caller roots it before the next safepoint. */
+coex_handle cx_finalize_next_self(struct cx_thread *self);
+uint64_t cx_finalize_waiting(void);
+
+/* Pushes the queue: it is a root. */
+void cx_finalize_mark_gct(struct cx_marker *marker);
+/* Queues and pushes the dead; returns how many. When everything alive is known. */
+uint64_t cx_finalize_revive_gct(struct cx_marker *marker);
+
+#endif

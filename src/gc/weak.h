@@ -1,0 +1,51 @@
+/* Weak references and ephemerons.
+ *
+ * A weak reference is an object whose cell is not traced; an ephemeron has two, a key and a value, and its value is traced when its key
+ * is alive (marked or born). All cells whose target is dead are cleared at one instant, and a get must not hand out what has just been
+ * decided to die. One atomic word w says how things stand:
+ *
+ *              Start                     empty flush, n unchanged           all cells looked at
+ *     OPEN ------------> {MARKING, 0} --------------------------> CLEARED --------------------> OPEN
+ *                          | ^  a get of a white target: n + 1
+ *                          +-+
+ *
+ * Get, with no safepoint inside. A white thread returns what is in the cell. A black one reads w, then the cell. Null, marked, born, or
+ * w OPEN: return it. CLEARED: read w again; still CLEARED: null, else start over. {MARKING, n}: compare-and-swap to n + 1 (failed: start
+ * over), *then* shade the target and return it.
+ *
+ * INV-WEAK-1  The swap comes before the shade: the other order leaves an object in a buffer that nobody asks for.
+ * INV-WEAK-2  n is read before a flush is asked for; if it is the same after an empty round, no get has slipped in.
+ * INV-WEAK-3  Cells are cleared by compare-and-swap, before OPEN, before the sweep.
+ * INV-WEAK-4  An ephemeron whose key is not alive yet waits in a table by its key, whose bit is set in the `watched` bitmap; who marks a
+ *             watched key pushes the values that wait. Bit, then a look at the mark; mark, then a look at the bit (both seq): one
+ *             of the two sees the other, and a chain of ephemerons costs linear time. */
+#ifndef CX_GC_WEAK_H
+#define CX_GC_WEAK_H
+
+#include "gc/mark.h"
+#include "gc/safepoint.h"
+
+int cx_weak_init(void);
+void cx_weak_fini(void);
+
+uint32_t cx_weak_type(void);
+uint32_t cx_ephemeron_type(void);
+/* A fresh weak reference or ephemeron, filled, begins to count. False: no memory. */
+bool cx_weak_add(coex_handle fresh);
+/* What a cell (of a weak reference, or the key of an ephemeron) refers to, or 0. */
+coex_handle cx_weak_get_self(struct cx_thread *self, cx_a64 *cell);
+
+/* --- the collector's, in this order --- */
+void cx_weak_begin_gct(void);
+/* n, for INV-WEAK-2. */
+uint64_t cx_weak_mark_count_gct(void);
+/* An empty round has ended that began at n: true: no get has slipped in, everything that is not alive now is dead. */
+bool cx_weak_decide_gct(uint64_t n);
+void cx_weak_clear_gct(void);
+/* Forgets weak references and ephemerons that are dead themselves. After finalizers have revived what they need. */
+void cx_weak_forget_gct(void);
+
+/* A watched key was marked: pushes what waits for it. Any marker. */
+void cx_weak_key_marked(struct cx_marker *marker, coex_handle key);
+
+#endif
