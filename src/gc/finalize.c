@@ -68,20 +68,17 @@ uint64_t cx_finalize_waiting(void)
 }
 
 /* Mutators take from the front meanwhile (and shade what they take); only the collector adds. */
-void cx_finalize_mark_gct(struct cx_marker *marker)
+bool cx_finalize_mark_gct(struct cx_marker *marker, uint64_t *at)
 {
-    uint64_t at = 0;
-    bool more = true;
-    while (more) {
-        cx_mutex_lock(&finalize_state.lock);
-        if (at < finalize_state.head)
-            at = finalize_state.head;
-        uint64_t count = finalize_state.queue.count;
-        for (uint64_t i = 0; i < FINALIZE_PIECE && at < count; i++, at++)
-            cx_mark_push(marker, *cx_vector_at(&finalize_state.queue, at));
-        more = at < count;
-        cx_mutex_unlock(&finalize_state.lock);
-    }
+    cx_mutex_lock(&finalize_state.lock);
+    if (*at < finalize_state.head)
+        *at = finalize_state.head;
+    uint64_t count = finalize_state.queue.count;
+    for (uint64_t i = 0; i < FINALIZE_PIECE && *at < count; i++, ++*at)
+        cx_mark_push(marker, *cx_vector_at(&finalize_state.queue, *at));
+    bool more = *at < count;
+    cx_mutex_unlock(&finalize_state.lock);
+    return more;
 }
 
 static bool finalize_is_alive(coex_handle handle)
@@ -91,27 +88,22 @@ static bool finalize_is_alive(coex_handle handle)
 
 /* What is alive moves down in the list, what is dead goes to the queue; what mutators add meanwhile comes at the end of the list. If the
  * queue can't grow, the object stays in the list and is kept alive for another cycle. */
-uint64_t cx_finalize_revive_gct(struct cx_marker *marker)
+bool cx_finalize_revive_gct(struct cx_marker *marker, struct cx_mark_cursor *cursor)
 {
-    uint64_t at = 0, kept = 0, revived = 0;
-    bool more = true;
-    while (more) {
-        cx_mutex_lock(&finalize_state.lock);
-        uint64_t end = at + FINALIZE_PIECE < finalize_state.listed.count ? at + FINALIZE_PIECE : finalize_state.listed.count;
-        for (; at < end; at++) {
-            coex_handle handle = *cx_vector_at(&finalize_state.listed, at);
-            bool alive = finalize_is_alive(handle);
-            if (!alive)
-                cx_mark_push(marker, handle);
-            if (!alive && cx_vector_push(&finalize_state.queue, handle))
-                revived++;
-            else
-                *cx_vector_at(&finalize_state.listed, kept++) = handle;
-        }
-        more = at < finalize_state.listed.count;
-        if (!more)
-            finalize_state.listed.count = kept;
-        cx_mutex_unlock(&finalize_state.lock);
+    struct cx_vector *listed = &finalize_state.listed;
+    cx_mutex_lock(&finalize_state.lock);
+    uint64_t end = cursor->at + FINALIZE_PIECE < listed->count ? cursor->at + FINALIZE_PIECE : listed->count;
+    for (; cursor->at < end; cursor->at++) {
+        coex_handle handle = *cx_vector_at(listed, cursor->at);
+        bool alive = finalize_is_alive(handle);
+        if (!alive)
+            cx_mark_push(marker, handle);
+        if (alive || !cx_vector_push(&finalize_state.queue, handle))
+            *cx_vector_at(listed, cursor->kept++) = handle;
     }
-    return revived;
+    bool more = cursor->at < listed->count;
+    if (!more)
+        listed->count = cursor->kept;
+    cx_mutex_unlock(&finalize_state.lock);
+    return more;
 }

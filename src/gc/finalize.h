@@ -21,9 +21,9 @@ bool cx_finalize_add(coex_handle fresh);
 coex_handle cx_finalize_next_self(struct cx_thread *self);
 uint64_t cx_finalize_waiting(void);
 
-/* Pushes the queue: it is a root. */
-void cx_finalize_mark_gct(struct cx_marker *marker);
-/* Queues and pushes the dead; returns how many. When everything alive is known. */
-uint64_t cx_finalize_revive_gct(struct cx_marker *marker);
+/* Pushes the queue, a piece at a time: it is a root. False: that was the end. */
+bool cx_finalize_mark_gct(struct cx_marker *marker, uint64_t *at);
+/* Queues and pushes the dead, a piece of the list at a time. When everything alive is known. False: that was the end. */
+bool cx_finalize_revive_gct(struct cx_marker *marker, struct cx_mark_cursor *cursor);
 
 #endif

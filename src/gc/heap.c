@@ -223,21 +223,11 @@ uint64_t cx_heap_give_large(struct cx_heap *heap, void *inside)
 
 /* ------------------------------------------------------------------ sweep */
 
-void cx_heap_clear_held_gct(struct cx_heap *heap)
+void cx_heap_clear_block_gct(struct cx_heap *heap, uint32_t block)
 {
-    uint32_t count = cx_a32_load_acquire(&heap->count);
-    for (uint32_t i = 0; i < count; i++) {
-        for (unsigned word = 0; word < CX_LINE_WORDS; word++)
-            cx_a64_store_relaxed(&heap->blocks[i].held[word], 0);
-    }
-}
-
-void cx_heap_clear_marks_gct(struct cx_heap *heap)
-{
-    uint32_t count = cx_a32_load_acquire(&heap->count);
-    for (uint32_t i = 0; i < count; i++) {
-        for (unsigned word = 0; word < CX_LINE_WORDS; word++)
-            cx_a64_store_relaxed(&heap->blocks[i].marked[word], 0);
+    for (unsigned word = 0; word < CX_LINE_WORDS; word++) {
+        cx_a64_store_relaxed(&heap->blocks[block].held[word], 0);
+        cx_a64_store_relaxed(&heap->blocks[block].marked[word], 0);
     }
 }
 

@@ -87,8 +87,8 @@ uint64_t cx_heap_give_large(struct cx_heap *heap, void *inside);
 
 /* --- the collector's --- */
 
-void cx_heap_clear_held_gct(struct cx_heap *heap);
-void cx_heap_clear_marks_gct(struct cx_heap *heap);
+/* HELD and MARKED of a block's lines. */
+void cx_heap_clear_block_gct(struct cx_heap *heap, uint32_t block);
 void cx_heap_sweep_begin_gct(struct cx_heap *heap);
 /* Sweeps the next block. False: there is none. */
 bool cx_heap_sweep_some(struct cx_heap *heap);

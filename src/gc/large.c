@@ -11,6 +11,7 @@ enum { RUN_NONE, RUN_USED, RUN_CLEAN, RUN_DIRTY };
 enum {
     LARGE_FIRST_GROWTH = 1024, /* pages */
     LARGE_CLEAR_MAX = 64,       /* pages that are cleared by hand when taken; more are exchanged for fresh ones */
+    LARGE_LOOKS = 16,           /* at runs that may be too short */
     LARGE_TRIM_RUNS = 256       /* runs that one trim looks at: it comes again */
 };
 
@@ -109,17 +110,18 @@ static void large_insert_locked(struct cx_large *large, uint32_t page, uint32_t 
     large_link_locked(large, page, pages, state);
 }
 
-/* A list all of whose runs have so many pages: round up to the next list's lower end. 0: there is none. */
+/* A run of at least so many pages; 0: there is none. Runs of its own list may be shorter: a few of them are looked at (the first is what
+ * growing has just put there). Those of all lists above are long enough. */
 static uint32_t large_find_locked(const struct cx_large *large, uint32_t pages)
 {
     unsigned class, step;
     large_class_of(pages, &class, &step);
-    uint32_t floor = class < 3 ? pages : ((8u | step) << (class - 3));
-    if (floor != pages && ++step == 8) {
-        step = 0;
-        class++;
+    uint32_t at = large->list[class][step];
+    for (int looks = 0; at != 0 && looks < LARGE_LOOKS; looks++, at = large->runs[at].next) {
+        if (large->runs[at].pages >= pages)
+            return at;
     }
-    unsigned steps = large->step_map[class] & (0xffu << step);
+    unsigned steps = step + 1 < CX_LARGE_STEPS ? large->step_map[class] & (0xffu << (step + 1)) : 0;
     if (steps == 0) {
         uint64_t classes = class + 1 < 64 ? large->class_map & (UINT64_MAX << (class + 1)) : 0;
         if (classes == 0)

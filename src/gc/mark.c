@@ -3,7 +3,10 @@
 
 #include "base/point.h"
 
-enum { MARK_TURNS_PER_LOOK = 64 }; /* of an assistant at the clock: a microsecond or so */
+enum {
+    MARK_TURNS_PER_LOOK = 64, /* of an assistant at the clock: a microsecond or so */
+    MARK_FROZEN_CHUNKS = 16   /* in one slice */
+};
 
 /* What a trace function gets: a marker to push to, or another visitor of references. */
 struct coex_gc_visitor {
@@ -191,13 +194,10 @@ MARK_TEMPLATE bool mark_turns(struct cx_marker *marker, uint64_t turns, const bo
     return queued != 0;
 }
 
-/* Turns until everything in reach of the own chunk is done. */
-static void mark_run(struct cx_marker *marker)
+/* False: everything in reach of the own chunk is done. */
+static bool mark_run(struct cx_marker *marker, uint64_t turns)
 {
-    if (marker->shared)
-        mark_turns(marker, UINT64_MAX, true);
-    else
-        mark_turns(marker, UINT64_MAX, false);
+    return marker->shared ? mark_turns(marker, turns, true) : mark_turns(marker, turns, false);
 }
 
 /* Another chunk of the shared list in place of the empty one. */
@@ -220,7 +220,7 @@ static void mark_allow_assist_gct(struct cx_marker *marker)
     cx_a32_store_release(&cx_world.grey.assist_allowed, 1);
 }
 
-/* Pushes what was spilled into the grey bitmap; false: nothing was. */
+/* Goes through what was spilled into the grey bitmap; false: nothing was. */
 static bool mark_take_spilled_gct(struct cx_marker *marker)
 {
     struct cx_handles *handles = &cx_world.handles;
@@ -235,25 +235,22 @@ static bool mark_take_spilled_gct(struct cx_marker *marker)
             /* Straight into the queue, which is empty: there may be no chunk for it. */
             marker->table_queue[marker->turn % CX_MARK_QUEUE] = word * 64 + (uint64_t)__builtin_ctzll(bits);
             marker->queued = 1;
-            mark_run(marker);
+            while (mark_run(marker, UINT64_MAX)) {
+            }
         }
     }
     return true;
 }
 
-void cx_mark_drain_gct(struct cx_marker *marker)
+bool cx_mark_some_gct(struct cx_marker *marker, uint64_t turns)
 {
-    for (;;) {
-        do {
-            mark_allow_assist_gct(marker);
-            mark_run(marker);
-        } while (mark_take_chunk(marker));
-        if (mark_take_spilled_gct(marker))
-            continue;
-        if (cx_grey_is_quiet(&cx_world.grey)) /* INV-GREY-2 */
-            return;
-        cx_os_sleep_ns(5000); /* an assistant has the rest, and is done in some microseconds */
-    }
+    mark_allow_assist_gct(marker);
+    if (mark_run(marker, turns) || mark_take_chunk(marker) || mark_take_spilled_gct(marker))
+        return true;
+    if (cx_grey_is_quiet(&cx_world.grey)) /* INV-GREY-2 */
+        return false;
+    cx_os_sleep_ns(5000); /* an assistant has the rest, and is done in some microseconds */
+    return true;
 }
 
 /* Empties the queues, INV-MARK-2: marked objects are traced, candidates go back. */
@@ -295,26 +292,30 @@ bool cx_mark_assist_self(uint64_t nanoseconds, cx_a64 *marked)
 
 /* ------------------------------------------------------------------ roots */
 
-static void mark_frozen_of_gct(struct cx_marker *marker, struct cx_thread *thread)
+static bool mark_frozen_chunk_gct(struct cx_marker *marker, struct cx_thread *thread)
 {
     struct cx_span span;
-    while (cx_shadow_claim_gct(&thread->shadow, &span)) {
-        CX_POINT("frozen-claimed");
-        cx_shadow_check_span(&thread->shadow, span, cx_a64_load_relaxed(&thread->os_id));
-        for (uint64_t i = span.from; i < span.to; i++) {
-            coex_handle handle = cx_shadow_reference(thread->shadow.base[i]);
-            if (handle != 0)
-                cx_mark_push(marker, handle);
-        }
-        cx_shadow_finish_gct(&thread->shadow, span);
+    if (!cx_shadow_claim_gct(&thread->shadow, &span))
+        return false;
+    CX_POINT("frozen-claimed");
+    cx_shadow_check_span(&thread->shadow, span, cx_a64_load_relaxed(&thread->os_id));
+    for (uint64_t i = span.from; i < span.to; i++) {
+        coex_handle handle = cx_shadow_reference(&thread->shadow, i);
+        if (handle != 0)
+            cx_mark_push(marker, handle);
     }
+    cx_shadow_finish_gct(&thread->shadow, span);
+    return true;
 }
 
-void cx_mark_frozen_gct(struct cx_marker *marker)
+bool cx_mark_frozen_gct(struct cx_marker *marker, uint64_t *at)
 {
     uint32_t count = cx_a32_load_acquire(&cx_world.registry.count);
-    for (uint32_t i = 0; i < count; i++)
-        mark_frozen_of_gct(marker, cx_registry_at(&cx_world.registry, i));
+    for (int chunks = 0; *at < count && chunks < MARK_FROZEN_CHUNKS; chunks++) {
+        while (*at < count && !mark_frozen_chunk_gct(marker, cx_registry_at(&cx_world.registry, (uint32_t)*at)))
+            ++*at;
+    }
+    return *at < count;
 }
 
 /* --------------------------------------------------------------- visiting */

@@ -29,6 +29,11 @@ struct cx_marker {
     uint64_t *object_queue[CX_MARK_QUEUE];
 };
 
+/* Where a reader of lists that change meanwhile is. */
+struct cx_mark_cursor {
+    uint64_t list, version, at, kept;
+};
+
 void cx_marker_init(struct cx_marker *marker);
 /* Hands over what is left. */
 void cx_marker_fini(struct cx_marker *marker);
@@ -38,12 +43,12 @@ static inline void cx_mark_push(struct cx_marker *marker, coex_handle handle)
     cx_grey_push(&cx_world.grey, &marker->chunk, handle);
 }
 
-/* Traces until nothing is left in reach: own chunk, shared list, spilled bits. */
-void cx_mark_drain_gct(struct cx_marker *marker);
+/* Traces for about `turns` turns; false: nothing is left in reach: own chunk, shared list, spilled bits, other markers. */
+bool cx_mark_some_gct(struct cx_marker *marker, uint64_t turns);
 /* Traces candidates of the shared list for about `nanoseconds`; false: there were none. */
 bool cx_mark_assist_self(uint64_t nanoseconds, cx_a64 *marked);
-/* Reads the frozen frames of all threads. */
-void cx_mark_frozen_gct(struct cx_marker *marker);
+/* Reads frozen frames, a few chunks at a time; *at goes over the threads. False: all are read. */
+bool cx_mark_frozen_gct(struct cx_marker *marker, uint64_t *at);
 
 /* The marker that a trace function is called for; NULL: somebody else visits the references. */
 struct cx_marker *cx_visitor_marker(coex_gc_visitor *visitor);

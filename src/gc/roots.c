@@ -115,32 +115,29 @@ static coex_handle roots_reference(const struct cx_roots *roots, const struct cx
     return cx_is_reference(value) ? value : 0;
 }
 
-/* A table may be rebuilt between two pieces: begin again, marking twice does no harm. */
-static void roots_mark_table_gct(struct cx_roots *roots, const struct cx_table *table, struct cx_marker *marker)
+/* A table may be rebuilt between two pieces: begin it again, marking twice does no harm. */
+bool cx_roots_mark_gct(struct cx_marker *marker, struct cx_mark_cursor *cursor)
 {
-    uint64_t version = UINT64_MAX, at = 0;
-    bool more = true;
-    while (more) {
-        cx_mutex_lock(&roots->lock);
-        if (version != table->version) {
-            version = table->version;
-            at = 0;
-        }
-        uint64_t end = at + ROOTS_PIECE < table->size ? at + ROOTS_PIECE : table->size;
-        for (; at < end; at++) {
-            coex_handle handle = cx_table_is_live(&table->entry[at]) ? roots_reference(roots, table, &table->entry[at]) : 0;
-            if (handle != 0)
-                cx_mark_push(marker, handle);
-        }
-        more = at < table->size;
-        cx_mutex_unlock(&roots->lock);
+    struct cx_roots *roots = cx_world.roots;
+    const struct cx_table *table = cursor->list == 0 ? &roots->cells : &roots->pins;
+    cx_mutex_lock(&roots->lock);
+    if (cursor->version != table->version) {
+        cursor->version = table->version;
+        cursor->at = 0;
     }
-}
-
-void cx_roots_mark_gct(struct cx_marker *marker)
-{
-    roots_mark_table_gct(cx_world.roots, &cx_world.roots->cells, marker);
-    roots_mark_table_gct(cx_world.roots, &cx_world.roots->pins, marker);
+    uint64_t end = cursor->at + ROOTS_PIECE < table->size ? cursor->at + ROOTS_PIECE : table->size;
+    for (; cursor->at < end; cursor->at++) {
+        const struct cx_table_entry *entry = &table->entry[cursor->at];
+        coex_handle handle = cx_table_is_live(entry) ? roots_reference(roots, table, entry) : 0;
+        if (handle != 0)
+            cx_mark_push(marker, handle);
+    }
+    bool more = cursor->at < table->size;
+    cx_mutex_unlock(&roots->lock);
+    if (more)
+        return true;
+    *cursor = (struct cx_mark_cursor){.list = cursor->list + 1};
+    return cursor->list < 2;
 }
 
 static void roots_each_in(const struct cx_roots *roots, const struct cx_table *table, cx_reference_visitor visit, void *context)

@@ -21,8 +21,8 @@ bool cx_roots_pin_self(struct cx_thread *self, coex_handle handle);
 bool cx_roots_unpin_self(struct cx_thread *self, coex_handle handle);
 void cx_roots_count_pins(uint64_t *objects, uint64_t *pins);
 
-/* Pushes what is in every cell, and every pinned object. */
-void cx_roots_mark_gct(struct cx_marker *marker);
+/* Pushes what is in the cells, and pinned objects, a piece at a time. False: that was the end. */
+bool cx_roots_mark_gct(struct cx_marker *marker, struct cx_mark_cursor *cursor);
 /* Calls `visit` for each cell and pin (offset 0) with what is in it. With the lock. */
 void cx_roots_each(cx_reference_visitor visit, void *context);
 

@@ -6,7 +6,7 @@
 static void safepoint_scan(struct cx_thread *thread, struct cx_span span)
 {
     for (uint64_t i = span.from; i < span.to; i++) {
-        coex_handle handle = cx_shadow_reference(thread->shadow.base[i]);
+        coex_handle handle = cx_shadow_reference(&thread->shadow, i);
         if (handle != 0)
             cx_shade_self(thread, handle);
     }

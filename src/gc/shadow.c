@@ -66,7 +66,7 @@ static void shadow_copy(struct cx_shadow *shadow, uint64_t end)
         return;
     uint64_t *copy = (uint64_t *)(void *)shadow->copy_range.base;
     for (uint64_t i = 0; i < end; i++)
-        copy[i] = cx_shadow_reference(shadow->base[i]);
+        copy[i] = cx_shadow_reference(shadow, i);
 }
 
 void cx_shadow_freeze(struct cx_shadow *shadow, uint64_t end)
@@ -136,7 +136,7 @@ static bool shadow_is_changed(const struct cx_shadow *shadow, const uint64_t *co
 {
     for (int tries = 0; tries < 1000; tries++) {
         *was = cx_a64_load_relaxed(cx_a64_at(&copy[word]));
-        *is = cx_shadow_reference(cx_a64_load_relaxed(cx_a64_at(&shadow->base[word])));
+        *is = cx_shadow_reference(shadow, word);
         if (*was == *is)
             return false;
         cx_os_sleep_ns(20000);
@@ -166,7 +166,7 @@ void cx_shadow_note_change(struct cx_shadow *shadow, const coex_handle *slot, co
     uint64_t reference = cx_is_reference(value) ? value : 0;
     uint64_t local = (uint64_t)(uintptr_t)slot | COEX_GC_LOCAL_BIT;
     for (uint64_t i = 0; i < end; i++) {
-        if (&shadow->base[i] == slot || shadow->base[i] == local)
+        if (&shadow->base[i] == slot || cx_a64_load_relaxed(cx_a64_at(&shadow->base[i])) == local)
             cx_a64_store_relaxed(cx_a64_at(&copy[i]), reference);
     }
 }

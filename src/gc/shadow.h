@@ -51,13 +51,15 @@ bool cx_shadow_make_room_self(struct cx_shadow *shadow, const coex_handle *top, 
 
 static inline bool cx_shadow_is_header(uint64_t word) { return word >> 62 == 3; }
 
-/* What a word refers to: a handle to trace, or 0. Reads the local that it points to. */
-static inline coex_handle cx_shadow_reference(uint64_t word)
+/* What a word refers to: a handle to trace, or 0; reads the local that it points to. Acquire: coex_gc_set_slot may put a fresh object into
+ * a frozen slot, and whoever finds it there traces it. */
+static inline coex_handle cx_shadow_reference(const struct cx_shadow *shadow, uint64_t number)
 {
+    uint64_t word = cx_a64_load_acquire(cx_a64_at(&shadow->base[number]));
     if (CX_UNLIKELY((word & COEX_GC_LOCAL_BIT) != 0)) {
         if (cx_shadow_is_header(word))
             return 0;
-        word = cx_a64_load_relaxed(cx_a64_at((const void *)(uintptr_t)(word & ~COEX_GC_LOCAL_BIT)));
+        word = cx_a64_load_acquire(cx_a64_at((const void *)(uintptr_t)(word & ~COEX_GC_LOCAL_BIT)));
     }
     return cx_is_reference(word) ? word : 0;
 }
@@ -67,7 +69,7 @@ static inline uint64_t cx_shadow_frame_before(const struct cx_shadow *shadow, ui
 {
     do
         end--;
-    while (end > 0 && !cx_shadow_is_header(shadow->base[end]));
+    while (end > 0 && !cx_shadow_is_header(cx_a64_load_relaxed(cx_a64_at(&shadow->base[end]))));
     return end;
 }
 

@@ -21,53 +21,56 @@ static uint64_t sweep_slots(uint64_t word, uint64_t dead, uint64_t *large_bytes)
     return objects;
 }
 
-struct cx_swept cx_sweep_handles_gct(void)
+static void sweep_word(struct cx_handles *handles, uint64_t word, struct cx_swept *swept)
 {
-    struct cx_handles *handles = &cx_world.handles;
-    struct cx_swept swept = {0};
-    uint64_t words = cx_a64_load_acquire(&handles->committed) / 64;
-    for (uint64_t word = 0; word < words; word++) {
-        uint64_t allocated = cx_a64_load_acquire(&handles->allocated[word]); /* before the others: INV-HANDLE-2 */
-        if (allocated == 0)
-            continue;
-        CX_POINT("sweep-between-allocated-and-born");
-        uint64_t before = cx_a64_load_relaxed(&handles->retired[word]);
-        uint64_t live = cx_a64_load_relaxed(&handles->marked[word]) | cx_a64_load_relaxed(&handles->born[word]);
-        uint64_t dead = allocated & ~(live | before);
-        if ((dead | before) == 0)
-            continue;
-        swept.objects += sweep_slots(word, dead, &swept.large_bytes);
-        /* INV-HANDLE-4: slot, then retired; retired, then allocated, then available. */
-        cx_a64_store_release(&handles->retired[word], dead);
-        swept.retired += (uint64_t)__builtin_popcountll(dead);
-        if (before != 0) {
-            swept.recycled += (uint64_t)__builtin_popcountll(before);
-            cx_a64_and_release(&handles->allocated[word], ~before);
-            cx_handles_announce(handles, word);
-        }
+    uint64_t allocated = cx_a64_load_acquire(&handles->allocated[word]); /* before the others: INV-HANDLE-2 */
+    if (allocated == 0)
+        return;
+    CX_POINT("sweep-between-allocated-and-born");
+    uint64_t before = cx_a64_load_relaxed(&handles->retired[word]);
+    uint64_t live = cx_a64_load_relaxed(&handles->marked[word]) | cx_a64_load_relaxed(&handles->born[word]);
+    uint64_t dead = allocated & ~(live | before);
+    if ((dead | before) == 0)
+        return;
+    swept->objects += sweep_slots(word, dead, &swept->large_bytes);
+    /* INV-HANDLE-4: slot, then retired; retired, then allocated, then available. */
+    cx_a64_store_release(&handles->retired[word], dead);
+    swept->retired += (uint64_t)__builtin_popcountll(dead);
+    if (before != 0) {
+        swept->recycled += (uint64_t)__builtin_popcountll(before);
+        cx_a64_and_release(&handles->allocated[word], ~before);
+        cx_handles_announce(handles, word);
     }
-    cx_a64_add_relaxed(&handles->recycled, swept.recycled);
-    cx_a64_store_relaxed(&handles->retired_now, swept.retired);
-    return swept;
 }
 
-void cx_sweep_lines_gct(void)
-{
-    cx_heap_sweep_begin_gct(&cx_world.heap);
-    CX_POINT("sweep-lines-begun");
-    while (cx_heap_sweep_some(&cx_world.heap)) {
-    }
-    cx_heap_sweep_end_gct(&cx_world.heap);
-}
-
-void cx_sweep_clear_gct(void)
+bool cx_sweep_handles_gct(uint64_t *at, uint64_t count, struct cx_swept *swept)
 {
     struct cx_handles *handles = &cx_world.handles;
     uint64_t words = cx_a64_load_acquire(&handles->committed) / 64;
-    for (uint64_t word = 0; word < words; word++) {
-        cx_a64_store_relaxed(&handles->born[word], 0);
-        cx_a64_store_relaxed(&handles->marked[word], 0);
+    uint64_t end = *at + count < words ? *at + count : words;
+    for (; *at < end; ++*at)
+        sweep_word(handles, *at, swept);
+    if (*at < words)
+        return true;
+    cx_a64_add_relaxed(&handles->recycled, swept->recycled);
+    cx_a64_store_relaxed(&handles->retired_now, swept->retired);
+    return false;
+}
+
+/* Words of handles first, then as many blocks at a time as have about as many words. */
+bool cx_sweep_clear_gct(struct cx_sweep_clear *clear, uint64_t count)
+{
+    struct cx_handles *handles = &cx_world.handles;
+    if (clear->at == 0) {
+        clear->words = cx_a64_load_acquire(&handles->committed) / 64;
+        clear->blocks = cx_a32_load_acquire(&cx_world.heap.count);
     }
-    cx_heap_clear_held_gct(&cx_world.heap);
-    cx_heap_clear_marks_gct(&cx_world.heap);
+    uint64_t end = clear->at + count;
+    for (; clear->at < end && clear->at < clear->words; clear->at++) {
+        cx_a64_store_relaxed(&handles->born[clear->at], 0);
+        cx_a64_store_relaxed(&handles->marked[clear->at], 0);
+    }
+    for (; clear->at < end && clear->at < clear->words + clear->blocks; clear->at++)
+        cx_heap_clear_block_gct(&cx_world.heap, (uint32_t)(clear->at - clear->words));
+    return clear->at < clear->words + clear->blocks;
 }

@@ -11,10 +11,14 @@ struct cx_swept {
     uint64_t large_bytes;
 };
 
-struct cx_swept cx_sweep_handles_gct(void);
-void cx_sweep_lines_gct(void);
+/* Sweeps `count` words of handles from *at on, adding to `swept`. False: that was the end. */
+bool cx_sweep_handles_gct(uint64_t *at, uint64_t count, struct cx_swept *swept);
 
-/* Born bits and HELD lines of the last cycle; for a full cycle the marks too. When all have answered IDLE, and not before. */
-void cx_sweep_clear_gct(void);
+/* Born bits and HELD lines of the last cycle; for a full cycle the marks too. When all have answered IDLE, and not before. In pieces of
+ * `count` words; false: that was the end. */
+struct cx_sweep_clear {
+    uint64_t at, words, blocks; /* the last two are set by the first call: what comes later comes clear */
+};
+bool cx_sweep_clear_gct(struct cx_sweep_clear *clear, uint64_t count);
 
 #endif

@@ -43,32 +43,39 @@ static void verify_word(uint64_t word, uint64_t bits)
     }
 }
 
-void cx_verify_marks_gct(void (*flush)(void))
+/* From begin to marks; the collector's. */
+static struct {
+    uint64_t words;
+    uint64_t *allocated; /* as of begin */
+    cx_a64 *fresh;       /* handles that threads held at their answer. A bit per handle that there can ever be, since the table may
+                            grow meanwhile; memory comes as it is touched */
+} verify_flush;
+
+void cx_verify_begin_gct(void)
 {
     struct cx_handles *handles = &cx_world.handles;
-    uint64_t words = cx_a64_load_acquire(&handles->committed) / 64;
-    uint64_t *allocated = cx_os_allocate(words * 2 * sizeof *allocated);
-    if (allocated == NULL)
+    verify_flush.words = cx_a64_load_acquire(&handles->committed) / 64;
+    verify_flush.allocated = cx_os_allocate(verify_flush.words * sizeof(uint64_t));
+    verify_flush.fresh = cx_os_allocate(handles->max / 64 * sizeof(cx_a64));
+    if (verify_flush.allocated == NULL || verify_flush.fresh == NULL)
         cx_fatal("verify: no memory for its bitmaps");
-    for (uint64_t i = 0; i < words; i++)
-        allocated[i] = cx_a64_load_acquire(&handles->allocated[i]);
+    for (uint64_t i = 0; i < verify_flush.words; i++)
+        verify_flush.allocated[i] = cx_a64_load_acquire(&handles->allocated[i]);
+    cx_aptr_store_release(&cx_world.fresh, verify_flush.fresh);
+}
 
-    /* Threads may hold words beyond `words`, if the table has grown since: those are noted past the end, and read by nobody. */
-    cx_a64 *fresh = cx_os_allocate(handles->max / 64 * sizeof *fresh);
-    if (fresh == NULL)
-        cx_fatal("verify: no memory for its bitmaps");
-    cx_aptr_store_release(&cx_world.fresh, fresh);
-    flush();
+void cx_verify_marks_gct(void)
+{
+    struct cx_handles *handles = &cx_world.handles;
     cx_aptr_store_release(&cx_world.fresh, NULL);
-
-    for (uint64_t word = 0; word < words; word++) {
-        uint64_t born = cx_a64_load_relaxed(&handles->born[word]) & ~cx_a64_load_relaxed(&fresh[word]);
+    for (uint64_t word = 0; word < verify_flush.words; word++) {
+        uint64_t born = cx_a64_load_relaxed(&handles->born[word]) & ~cx_a64_load_relaxed(&verify_flush.fresh[word]);
         uint64_t live = cx_a64_load_relaxed(&handles->marked[word]) | born;
-        verify_word(word, allocated[word] & live);
+        verify_word(word, verify_flush.allocated[word] & live);
     }
     cx_roots_each(verify_edge, NULL);
-    cx_os_free(fresh);
-    cx_os_free(allocated);
+    cx_os_free(verify_flush.fresh);
+    cx_os_free(verify_flush.allocated);
 }
 
 /* ------------------------------------------------------------ whole heap */
@@ -174,7 +181,7 @@ uint32_t cx_verify_stack(const struct cx_thread *thread, cx_fault_reporter repor
     if (top == 0 || thread->words.top > thread->shadow.end || !cx_shadow_is_header(thread->shadow.base[0]))
         verify_fault(&state, "Error: Shadow stack of thread %" PRIu64 " is broken at its bottom (top %" PRIu64 ")", cx_a64_load_relaxed(&thread->os_id), top);
     for (uint64_t i = 0; state.faults == 0 && i < top; i++) {
-        coex_handle handle = cx_shadow_reference(thread->shadow.base[i]);
+        coex_handle handle = cx_shadow_reference(&thread->shadow, i);
         if (handle != 0 && !cx_handle_is_object(&cx_world.handles, handle))
             verify_fault(&state, "Error: Shadow stack word %" PRIu64 " holds invalid handle %" PRIu64, i, handle);
     }

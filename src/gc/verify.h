@@ -10,8 +10,10 @@
 
 #include "gc/mark.h"
 
-/* Checks INV-VERIFY-1; the first edge that breaks it (parent, field, child) ends the program. `flush` runs a flush handshake. */
-void cx_verify_marks_gct(void (*flush)(void));
+/* Before a flush handshake: from now on threads note what they hold. After it: checks INV-VERIFY-1; the first edge that breaks it
+ * (parent, field, child) ends the program. */
+void cx_verify_begin_gct(void);
+void cx_verify_marks_gct(void);
 
 /* Checks table, headers, references, bitmaps and overlaps of marked objects. Each fault is given to `report` as a line. Returns how
  * many there are. */

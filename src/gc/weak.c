@@ -182,39 +182,36 @@ static void weak_clear_one(coex_handle handle)
     cx_a64_cas_seq(cx_a64_at(&payload[0]), &target, 0); /* INV-WEAK-3 */
 }
 
-void cx_weak_clear_gct(void)
+bool cx_weak_clear_gct(uint64_t *at)
 {
     struct cx_weak *weak = &weak_state;
-    bool more = true;
-    for (uint64_t at = 0; more;) {
-        cx_mutex_lock(&weak->lock);
-        uint64_t end = at + WEAK_PIECE < weak->cells.count ? at + WEAK_PIECE : weak->cells.count;
-        for (; at < end; at++)
-            weak_clear_one(*cx_vector_at(&weak->cells, at));
-        more = at < weak->cells.count;
-        cx_mutex_unlock(&weak->lock);
-    }
+    cx_mutex_lock(&weak->lock);
+    uint64_t end = *at + WEAK_PIECE < weak->cells.count ? *at + WEAK_PIECE : weak->cells.count;
+    for (; *at < end; ++*at)
+        weak_clear_one(*cx_vector_at(&weak->cells, *at));
+    bool more = *at < weak->cells.count;
+    cx_mutex_unlock(&weak->lock);
+    if (more)
+        return true;
     CX_POINT("weak-cleared");
     cx_a64_store_seq(&weak->word, WEAK_OPEN);
+    return false;
 }
 
 /* What is kept moves down; what mutators add meanwhile comes at the end. */
-void cx_weak_forget_gct(void)
+bool cx_weak_forget_gct(struct cx_mark_cursor *cursor)
 {
     struct cx_weak *weak = &weak_state;
-    uint64_t kept = 0;
-    bool more = true;
-    for (uint64_t at = 0; more;) {
-        cx_mutex_lock(&weak->lock);
-        uint64_t end = at + WEAK_PIECE < weak->cells.count ? at + WEAK_PIECE : weak->cells.count;
-        for (; at < end; at++) {
-            uint64_t handle = *cx_vector_at(&weak->cells, at);
-            if (weak_is_alive(handle))
-                *cx_vector_at(&weak->cells, kept++) = handle;
-        }
-        more = at < weak->cells.count;
-        if (!more)
-            weak->cells.count = kept;
-        cx_mutex_unlock(&weak->lock);
+    cx_mutex_lock(&weak->lock);
+    uint64_t end = cursor->at + WEAK_PIECE < weak->cells.count ? cursor->at + WEAK_PIECE : weak->cells.count;
+    for (; cursor->at < end; cursor->at++) {
+        uint64_t handle = *cx_vector_at(&weak->cells, cursor->at);
+        if (weak_is_alive(handle))
+            *cx_vector_at(&weak->cells, cursor->kept++) = handle;
     }
+    bool more = cursor->at < weak->cells.count;
+    if (!more)
+        weak->cells.count = cursor->kept;
+    cx_mutex_unlock(&weak->lock);
+    return more;
 }

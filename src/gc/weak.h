@@ -41,9 +41,10 @@ void cx_weak_begin_gct(void);
 uint64_t cx_weak_mark_count_gct(void);
 /* An empty round has ended that began at n: true: no get has slipped in, everything that is not alive now is dead. */
 bool cx_weak_decide_gct(uint64_t n);
-void cx_weak_clear_gct(void);
-/* Forgets weak references and ephemerons that are dead themselves. After finalizers have revived what they need. */
-void cx_weak_forget_gct(void);
+/* Clears cells, a piece at a time; false: that was the end, and the word is OPEN. */
+bool cx_weak_clear_gct(uint64_t *at);
+/* Forgets weak references and ephemerons that are dead themselves, a piece at a time. After finalizers have revived what they need. */
+bool cx_weak_forget_gct(struct cx_mark_cursor *cursor);
 
 /* A watched key was marked: pushes what waits for it. Any marker. */
 void cx_weak_key_marked(struct cx_marker *marker, coex_handle key);

@@ -1,0 +1,290 @@
+/* See cycle.h. Entered by whoever has the collector's role. The stages are in the order in which they run. */
+#include "gc/cycle.h"
+
+#include "base/point.h"
+#include "gc/finalize.h"
+#include "gc/pace.h"
+#include "gc/roots.h"
+#include "gc/transition.h"
+#include "gc/verify.h"
+#include "gc/weak.h"
+
+/* What a slice does at most: each some tens of microseconds. */
+enum { CYCLE_CLEAR_WORDS = 16384, CYCLE_MARK_TURNS = 4096, CYCLE_SWEEP_WORDS = 2048, CYCLE_SWEEP_BLOCKS = 64 };
+
+/* ------------------------------------------------------------- handshakes */
+
+static void cycle_publish_gct(struct cx_cycle *cycle, enum cx_request kind, enum cx_phase phase)
+{
+    struct cx_registry *registry = &cx_world.registry;
+    uint64_t request = ++cycle->epoch << 3 | kind;
+    cx_mutex_lock(&registry->lock);
+    cx_a32_store_release(&cx_world.phase, phase);
+    uint32_t count = cx_a32_load_relaxed(&registry->count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct cx_thread *thread = cx_registry_at(registry, i);
+        if (cx_a32_load_relaxed(&thread->state) == CX_THREAD_LIVE) {
+            cx_a64_store_seq(&thread->requested, request);
+            cx_aptr_store_release(cx_aptr_at(&thread->words.limit), NULL); /* after `requested`: INV-POLL-1 */
+        } else if (kind == CX_REQUEST_ROOTS) {
+            cx_thread_abandon_handles_locked(thread); /* INV-THREAD-4 */
+        } else {
+            cx_safepoint_note_held(thread);
+        }
+    }
+    cx_mutex_unlock(&registry->lock);
+    cycle->asked = true;
+    cycle->asked_ns = cx_os_now_ns();
+    CX_POINT("handshake-published");
+}
+
+/* Names a thread that has not answered for safepoint_warn_ms, once a request. */
+static void cycle_warn_gct(const struct cx_cycle *cycle, struct cx_thread *thread)
+{
+    uint64_t late_ms = (cx_os_now_ns() - cycle->asked_ns) / 1000000;
+    if (late_ms < cx_world.config.safepoint_warn_ms || cx_a64_load_relaxed(&thread->warned) == cycle->epoch)
+        return;
+    cx_a64_store_relaxed(&thread->warned, cycle->epoch);
+    cx_event_emit(&cx_world.events, CX_EVENT_THREAD_LATE, cx_a64_load_relaxed(&thread->os_id), late_ms);
+}
+
+/* One look at every thread; true when nobody owes an answer. */
+static bool cycle_all_answered_gct(const struct cx_cycle *cycle)
+{
+    struct cx_registry *registry = &cx_world.registry;
+    uint32_t count = cx_a32_load_acquire(&registry->count);
+    bool all = true;
+    for (uint32_t i = 0; i < count; i++) {
+        struct cx_thread *thread = cx_registry_at(registry, i);
+        if (cx_a32_load_acquire(&thread->state) != CX_THREAD_LIVE || !cx_thread_is_pending(thread))
+            continue;
+        if (!cx_transition_answer_gct(thread) && cx_thread_is_pending(thread)) {
+            cycle_warn_gct(cycle, thread);
+            all = false;
+        }
+    }
+    return all;
+}
+
+/* Asks, the first time; done when all have answered. */
+static enum cx_progress cycle_handshake_gct(struct cx_cycle *cycle, enum cx_request kind, enum cx_phase phase)
+{
+    if (!cycle->asked) {
+        cycle_publish_gct(cycle, kind, phase);
+        return CX_PROGRESS_MORE;
+    }
+    CX_POINT("await-answers");
+    if (!cycle_all_answered_gct(cycle))
+        return CX_PROGRESS_WAIT;
+    cycle->asked = false;
+    cx_event_emit(&cx_world.events, CX_EVENT_HANDSHAKE, cx_os_now_ns() - cycle->asked_ns, kind);
+    return CX_PROGRESS_DONE;
+}
+
+/* ---------------------------------------------------------------- 1. CLEAR */
+
+static enum cx_progress cycle_clear_gct(struct cx_cycle *cycle)
+{
+    if (cycle->clear.at == 0) {
+        cycle->begin_ns = cx_os_now_ns();
+        cx_event_emit(&cx_world.events, CX_EVENT_CYCLE_BEGIN, cx_a64_load_relaxed(&cx_world.cycle),
+                      cx_a64_load_relaxed(&cx_world.heap.used));
+    }
+    if (cx_sweep_clear_gct(&cycle->clear, CYCLE_CLEAR_WORDS))
+        return CX_PROGRESS_MORE;
+    cx_grey_drop_all_gct(&cx_world.grey);
+    cx_weak_begin_gct();
+    cx_marker_init(&cycle->marker);
+    CX_POINT("cycle-cleared");
+    return CX_PROGRESS_DONE;
+}
+
+/* ------------------------------------------------------ 2. SYNC, 3. ROOTS */
+
+static enum cx_progress cycle_sync_gct(struct cx_cycle *cycle) { return cycle_handshake_gct(cycle, CX_REQUEST_SYNC, CX_PHASE_SYNC); }
+
+static enum cx_progress cycle_roots_gct(struct cx_cycle *cycle)
+{
+    enum cx_progress progress = cycle_handshake_gct(cycle, CX_REQUEST_ROOTS, CX_PHASE_ROOTS);
+    if (progress != CX_PROGRESS_DONE)
+        return progress;
+    cx_pace_cycle_begun_gct();
+    cycle->mark_begin_ns = cx_os_now_ns();
+    cx_a32_store_release(&cx_world.phase, CX_PHASE_MARK);
+    CX_POINT("mark-begins");
+    cycle->cursor = (struct cx_mark_cursor){0};
+    return CX_PROGRESS_DONE;
+}
+
+/* ------------------------------------------------------ 4. MARK, 5. FLUSH */
+
+static uint64_t cycle_marked(const struct cx_cycle *cycle)
+{
+    return cycle->marker.marked + cx_a64_load_relaxed(&cx_pace.assist_marked);
+}
+
+/* Frozen frames first: mutators may be about to return into them. */
+static enum cx_progress cycle_mark_frozen_gct(struct cx_cycle *cycle)
+{
+    return cx_mark_frozen_gct(&cycle->marker, &cycle->at) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+}
+
+static enum cx_progress cycle_mark_roots_gct(struct cx_cycle *cycle)
+{
+    return cx_roots_mark_gct(&cycle->marker, &cycle->cursor) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+}
+
+static enum cx_progress cycle_mark_queue_gct(struct cx_cycle *cycle)
+{
+    return cx_finalize_mark_gct(&cycle->marker, &cycle->at) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+}
+
+static enum cx_progress cycle_trace_gct(struct cx_cycle *cycle)
+{
+    return cx_mark_some_gct(&cycle->marker, CYCLE_MARK_TURNS) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+}
+
+/* Rounds: ask, trace; `at` is 1 while the answers of a round are traced. */
+static enum cx_progress cycle_flush_gct(struct cx_cycle *cycle)
+{
+    if (cycle->at == 0) {
+        if (!cycle->asked) {
+            cycle->marked_before = cycle_marked(cycle); /* before the request: assistants mark while answers come in */
+            cycle->gets_before = cx_weak_mark_count_gct();
+        }
+        enum cx_progress progress = cycle_handshake_gct(cycle, CX_REQUEST_FLUSH, CX_PHASE_MARK);
+        cycle->at = progress == CX_PROGRESS_DONE;
+        return progress == CX_PROGRESS_WAIT ? CX_PROGRESS_WAIT : CX_PROGRESS_MORE;
+    }
+    if (cx_mark_some_gct(&cycle->marker, CYCLE_MARK_TURNS))
+        return CX_PROGRESS_MORE;
+    cycle->stats.flushes++;
+    if (cycle_marked(cycle) == cycle->marked_before && cx_weak_decide_gct(cycle->gets_before)) /* INV-FLUSH-1, INV-WEAK-2 */
+        return CX_PROGRESS_DONE;
+    cycle->at = 0;
+    return CX_PROGRESS_MORE;
+}
+
+/* ----------------------------------------------------------------- 6. WEAK */
+
+static enum cx_progress cycle_clear_weak_gct(struct cx_cycle *cycle)
+{
+    cycle->cursor = (struct cx_mark_cursor){0};
+    return cx_weak_clear_gct(&cycle->at) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+}
+
+/* The dead that have a finalizer, and all they reach, were out of everybody's reach: no thread is asked again. */
+static enum cx_progress cycle_revive_gct(struct cx_cycle *cycle)
+{
+    return cx_finalize_revive_gct(&cycle->marker, &cycle->cursor) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+}
+
+static enum cx_progress cycle_forget_weak_gct(struct cx_cycle *cycle)
+{
+    if (cycle->at == 0)
+        cycle->cursor = (struct cx_mark_cursor){0};
+    cycle->at = 1;
+    return cx_weak_forget_gct(&cycle->cursor) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+}
+
+/* ---------------------------------------------------------------- 7. VISIT */
+
+/* In verify mode `at` 0: a flush that notes which handles threads hold. */
+static enum cx_progress cycle_verify_gct(struct cx_cycle *cycle)
+{
+    if (cycle->at == 0) {
+        cx_marker_fini(&cycle->marker);
+        cycle->stats.marked = cycle_marked(cycle);
+        cycle->stats.mark_ns = cx_os_now_ns() - cycle->mark_begin_ns;
+        cx_event_emit(&cx_world.events, CX_EVENT_MARK_END, cycle->stats.marked, cx_os_now_ns() - cycle->begin_ns);
+        if (!cx_world.config.verify)
+            return CX_PROGRESS_DONE;
+        cx_verify_begin_gct();
+        cycle->at = 1;
+    }
+    enum cx_progress progress = cycle_handshake_gct(cycle, CX_REQUEST_FLUSH, CX_PHASE_MARK);
+    if (progress == CX_PROGRESS_DONE)
+        cx_verify_marks_gct();
+    return progress;
+}
+
+static enum cx_progress cycle_visit_gct(struct cx_cycle *cycle)
+{
+    for (const struct cx_visit *visit = cycle->visits; visit != NULL; visit = visit->next)
+        visit->run(visit->context);
+    cycle->sweep_begin_ns = cx_os_now_ns();
+    cx_a32_store_release(&cx_world.phase, CX_PHASE_SWEEP);
+    CX_POINT("sweep-begins");
+    return CX_PROGRESS_DONE;
+}
+
+/* ---------------------------------------------------------------- 8. SWEEP */
+
+static enum cx_progress cycle_sweep_handles_gct(struct cx_cycle *cycle)
+{
+    return cx_sweep_handles_gct(&cycle->at, CYCLE_SWEEP_WORDS, &cycle->stats.swept) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+}
+
+static enum cx_progress cycle_sweep_lines_gct(struct cx_cycle *cycle)
+{
+    if (cycle->at == 0)
+        cx_heap_sweep_begin_gct(&cx_world.heap);
+    cycle->at = 1;
+    CX_POINT("sweep-lines");
+    for (int i = 0; i < CYCLE_SWEEP_BLOCKS; i++) {
+        if (!cx_heap_sweep_some(&cx_world.heap)) {
+            cx_heap_sweep_end_gct(&cx_world.heap);
+            return CX_PROGRESS_DONE;
+        }
+    }
+    return CX_PROGRESS_MORE;
+}
+
+/* ----------------------------------------------------------------- 9. IDLE */
+
+static enum cx_progress cycle_idle_gct(struct cx_cycle *cycle)
+{
+    if (!cycle->asked) {
+        cycle->stats.bytes_reclaimed =
+            cycle->stats.swept.large_bytes + cx_a64_load_relaxed(&cx_world.heap.swept_gone_lines) * CX_LINE_BYTES;
+        cycle->stats.sweep_ns = cx_os_now_ns() - cycle->sweep_begin_ns;
+        cx_event_emit(&cx_world.events, CX_EVENT_SWEEP_END, cycle->stats.swept.objects, cycle->stats.sweep_ns);
+    }
+    return cycle_handshake_gct(cycle, CX_REQUEST_IDLE, CX_PHASE_IDLE);
+}
+
+static enum cx_progress cycle_end_gct(struct cx_cycle *cycle)
+{
+    cx_pace_cycle_ended_gct();
+    cx_heap_trim_gct(&cx_world.heap, cx_a64_load_relaxed(&cx_pace.goal));
+    cycle->stats.duration_ns = cx_os_now_ns() - cycle->begin_ns;
+    cx_event_emit(&cx_world.events, CX_EVENT_CYCLE_END, cx_a64_load_relaxed(&cx_world.cycle), cycle->stats.duration_ns);
+    return CX_PROGRESS_DONE;
+}
+
+/* --------------------------------------------------------------- the order */
+
+static enum cx_progress (*const cycle_stages[])(struct cx_cycle *) = {
+    cycle_clear_gct,        cycle_sync_gct,       cycle_roots_gct,  cycle_mark_frozen_gct,   cycle_mark_roots_gct,
+    cycle_mark_queue_gct,   cycle_trace_gct,      cycle_flush_gct,  cycle_clear_weak_gct,    cycle_revive_gct,
+    cycle_trace_gct,        cycle_forget_weak_gct, cycle_verify_gct, cycle_visit_gct,         cycle_sweep_handles_gct,
+    cycle_sweep_lines_gct,  cycle_idle_gct,       cycle_end_gct,
+};
+
+enum { CYCLE_STAGES = sizeof cycle_stages / sizeof cycle_stages[0] };
+
+void cx_cycle_begin_gct(struct cx_cycle *cycle, struct cx_visit *visits)
+{
+    uint64_t epoch = cycle->epoch;
+    *cycle = (struct cx_cycle){.epoch = epoch, .visits = visits};
+    cx_a64_add_relaxed(&cx_world.cycle, 1);
+}
+
+enum cx_progress cx_cycle_step_gct(struct cx_cycle *cycle)
+{
+    enum cx_progress progress = cycle_stages[cycle->stage](cycle);
+    if (progress != CX_PROGRESS_DONE)
+        return progress;
+    cycle->at = 0;
+    return ++cycle->stage == CYCLE_STAGES ? CX_PROGRESS_DONE : CX_PROGRESS_MORE;
+}
