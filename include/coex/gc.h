@@ -82,7 +82,7 @@ typedef struct coex_gc_config {
     uint64_t percent;             /* the heap may grow by this much over what survived before the next cycle starts (as GOGC) */
     uint64_t trigger_allocations; /* a cycle after this many allocations; 0: off */
     uint64_t shadow_stack_slots;  /* words of shadow stack a thread may use */
-    uint64_t gc_threads;          /* 1 */
+    uint64_t gc_threads;          /* 1, or 0: the cycle runs in slices on the mutators, see coex_gc_step */
     uint64_t safepoint_warn_ms;   /* a thread that has not answered after this long is named */
     uint64_t trace_level;         /* 0: silent; 1: a line per cycle */
     coex_gc_out_of_memory out_of_memory;
@@ -241,6 +241,11 @@ COEX_API void coex_gc_async(void);               /* ask for a full cycle, return
 COEX_API void coex_gc_wait_for_completion(void); /* returns when the cycle that runs or is pending at the call has ended */
 COEX_API void coex_gc_collect(void);             /* a full cycle that STARTS after this call, completed on return. A safepoint */
 COEX_API void coex_gc_set_trigger_threshold(uint64_t allocations); /* 0 turns the count trigger off */
+
+/* Without a GC thread (gc_threads = 0): works on the cycle that is asked for, for about so long, or until another thread owes an answer.
+ * True: a cycle ended in this step, or none is asked for. Slow allocations step by themselves, in proportion to what they take;
+ * coex_gc_collect steps to the end. A safepoint. */
+COEX_API bool coex_gc_step(uint64_t microseconds);
 
 /* ------------------------------------------------------------ native code */
 

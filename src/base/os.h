@@ -48,6 +48,9 @@ uint64_t cx_os_thread_id(void); /* of the calling thread, as tools show it */
 /* Run `hook(argument)` when the calling thread exits; NULL takes it back. One hook a thread. False: no room. */
 bool cx_os_at_thread_exit(void (*hook)(void *), void *argument);
 
+/* Hooks around fork, once and for all; false: no room. */
+bool cx_os_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
+
 const char *cx_os_environment(const char *name); /* NULL if it is not set */
 
 #endif

@@ -187,4 +187,9 @@ bool cx_os_at_thread_exit(void (*hook)(void *), void *argument)
     return true;
 }
 
+bool cx_os_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
+{
+    return pthread_atfork(prepare, parent, child) == 0;
+}
+
 const char *cx_os_environment(const char *name) { return getenv(name); }

@@ -119,3 +119,6 @@ void cx_event_listen(struct cx_events *events)
 }
 
 void cx_event_deafen(struct cx_events *events) { *events = (struct cx_events){0}; }
+
+void cx_event_fork_lock(void) { cx_mutex_lock(&output_lock); }
+void cx_event_fork_unlock(void) { cx_mutex_unlock(&output_lock); }

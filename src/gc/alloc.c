@@ -106,7 +106,11 @@ static void alloc_safepoint(struct cx_thread *self)
         cx_safepoint_poll_self(self);
     if (CX_UNLIKELY(alloc_stress_due(self)) || CX_UNLIKELY(cx_pace_is_due()))
         cx_collector_async();
-    cx_pace_assist_self(self);
+    uint64_t owed = cx_pace_work_owed_self(self);
+    if (CX_UNLIKELY(owed != 0) && cx_collector_steps())
+        cx_collector_step(self, owed);
+    else if (CX_UNLIKELY(owed != 0))
+        cx_pace_assist_self(owed);
 }
 
 void cx_alloc_collect_self(struct cx_thread *self)

@@ -355,6 +355,16 @@ void coex_gc_set_trigger_threshold(uint64_t allocations)
     cx_pace_set_trigger(allocations);
 }
 
+bool coex_gc_step(uint64_t microseconds)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_step");
+    if (!cx_collector_steps())
+        cx_fatal("coex_gc_step: there is a GC thread (gc_threads=1)");
+    if (cx_thread_is_pending(self))
+        cx_safepoint_poll_self(self);
+    return cx_collector_step(self, microseconds * 1000);
+}
+
 /* -------------------------------------------------------------- native code */
 
 void coex_gc_enter_native(void) { cx_transition_enter_self(cx_thread_need_self("coex_gc_enter_native")); }

@@ -53,6 +53,7 @@ static void collector_end_locked(struct cx_collector *collector)
     collector->last = stats;
     collector->running = false;
     collector->trimmed = false;
+    cx_a32_store_relaxed(&cx_world.collecting, collector->pending);
     cx_cond_broadcast(&collector->ended);
 }
 
@@ -235,6 +236,7 @@ static void collector_ask_locked(struct cx_collector *collector)
     if (collector->pending)
         return;
     collector->pending = true;
+    cx_a32_store_relaxed(&cx_world.collecting, 1);
     if (!collector_start_thread(collector))
         cx_fatal("no GC thread could be started after a fork");
     cx_cond_signal(&collector->asked);
@@ -342,6 +344,8 @@ void cx_collector_fork_child(void)
 {
     struct cx_collector *collector = cx_world.collector;
     uint64_t epoch = collector->cycle.epoch;
+    cx_mutex_unlock(&collector->lock);
+    cx_mutex_unlock(&collector->role);
     /* Nobody else is here: locks and conditions that other threads slept on are made anew. */
     collector_init_locks(collector);
     collector->cycle = (struct cx_cycle){.epoch = epoch};
@@ -351,5 +355,6 @@ void cx_collector_fork_child(void)
     if (collector->running)
         collector->last.completed = collector->started; /* nobody is left to wait for it; numbers go on */
     collector->running = collector->pending = false;
+    cx_a32_store_relaxed(&cx_world.collecting, 0);
     cx_a32_store_seq(&collector->fork_wanted, 0);
 }

@@ -38,5 +38,8 @@ static inline void cx_event_emit(const struct cx_events *events, enum cx_event_k
 /* Implemented by src/diag: starts listening, and stops. */
 void cx_event_listen(struct cx_events *events);
 void cx_event_deafen(struct cx_events *events);
+/* Around fork: nobody writes in between. */
+void cx_event_fork_lock(void);
+void cx_event_fork_unlock(void);
 
 #endif

@@ -107,3 +107,5 @@ bool cx_finalize_revive_gct(struct cx_marker *marker, struct cx_mark_cursor *cur
     cx_mutex_unlock(&finalize_state.lock);
     return more;
 }
+
+cx_mutex *cx_finalize_lock(void) { return &finalize_state.lock; }

@@ -26,4 +26,7 @@ bool cx_finalize_mark_gct(struct cx_marker *marker, uint64_t *at);
 /* Queues and pushes the dead, a piece of the list at a time. When everything alive is known. False: that was the end. */
 bool cx_finalize_revive_gct(struct cx_marker *marker, struct cx_mark_cursor *cursor);
 
+/* For the fork. */
+cx_mutex *cx_finalize_lock(void);
+
 #endif

@@ -149,3 +149,11 @@ void cx_grey_drop_all_gct(struct cx_grey *grey)
             cx_a64_store_relaxed(&grey->handles->grey[i], 0);
     }
 }
+
+void cx_grey_fork_child(struct cx_grey *grey)
+{
+    grey->free = grey->full = NULL;
+    grey->chunks = 0; /* from the beginning of the range again */
+    grey->assistants = 0;
+    cx_a64_store_relaxed(&grey->full_count, 0);
+}

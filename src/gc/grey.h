@@ -57,6 +57,9 @@ void cx_grey_spill(struct cx_grey *grey, coex_handle handle);
 /* All chunks on the list, and spilled bits, are dropped: a full cycle starts from its roots. */
 void cx_grey_drop_all_gct(struct cx_grey *grey);
 
+/* Nobody has a chunk any more but this thread, which has let go of its own. */
+void cx_grey_fork_child(struct cx_grey *grey);
+
 /* One more chunk for *buffer, whose full one, if any, goes to the list. False: no memory, *buffer is NULL then. */
 bool cx_grey_next_chunk(struct cx_grey *grey, struct cx_chunk **buffer);
 

@@ -409,3 +409,14 @@ uint64_t cx_heap_trim_gct(struct cx_heap *heap, uint64_t keep)
     cx_a64_add_relaxed(&heap->returned, gone);
     return gone;
 }
+
+void cx_heap_fork_child(struct cx_heap *heap, uint32_t own, uint32_t own_overflow)
+{
+    uint32_t count = cx_a32_load_relaxed(&heap->count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t state = cx_a32_load_relaxed(&heap->blocks[i].state);
+        if (i != own && i != own_overflow && (state == CX_BLOCK_OWNED || state == CX_BLOCK_SWEEPING))
+            cx_a32_store_relaxed(&heap->blocks[i].state, CX_BLOCK_USED);
+    }
+    cx_a32_store_relaxed(&heap->sweep_end, 0);
+}

@@ -96,6 +96,9 @@ void cx_heap_sweep_end_gct(struct cx_heap *heap);
 /* Gives empty blocks beyond `keep` bytes of them back to the operating system; returns how many bytes. */
 uint64_t cx_heap_trim_gct(struct cx_heap *heap, uint64_t keep);
 
+/* Blocks of threads that are not there any more, and of a sweep that ran, are nobody's; `own` and `own_overflow` stay. */
+void cx_heap_fork_child(struct cx_heap *heap, uint32_t own, uint32_t own_overflow);
+
 static inline bool cx_heap_in_blocks(const struct cx_heap *heap, const void *address)
 {
     return (uintptr_t)address - (uintptr_t)heap->base < heap->range.reserved;

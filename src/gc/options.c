@@ -32,7 +32,7 @@ static const struct option option_table[] = {
     OPTION(OPTION_TUNING, "percent", OPTION_COUNT, percent, 1, 1000000),
     OPTION(OPTION_TUNING, "allocations", OPTION_COUNT, trigger_allocations, 0, UINT64_MAX),
     OPTION(OPTION_TUNING, "slots", OPTION_COUNT, shadow_stack_slots, 1024, (uint64_t)1 << 31),
-    OPTION(OPTION_TUNING, "threads", OPTION_COUNT, gc_threads, 1, 1),
+    OPTION(OPTION_TUNING, "threads", OPTION_COUNT, gc_threads, 0, 1),
     OPTION(OPTION_TUNING, "warn", OPTION_COUNT, safepoint_warn_ms, 1, 1000000000),
     OPTION(OPTION_TUNING, "trace", OPTION_COUNT, trace_level, 0, 4),
     OPTION(OPTION_DEBUGGING, "stress", OPTION_COUNT, stress, 0, UINT64_MAX),

@@ -83,17 +83,22 @@ bool cx_pace_adjust_external(int64_t bytes)
     return bytes > 0 && cx_pace_is_due();
 }
 
-void cx_pace_assist_self(struct cx_thread *self)
+uint64_t cx_pace_work_owed_self(struct cx_thread *self)
 {
     uint64_t owed = (self->tlab.taken - self->assisted) / CX_ASSIST_BYTES;
     if (CX_LIKELY(owed == 0))
-        return;
+        return 0;
     self->assisted += owed * CX_ASSIST_BYTES;
+    if (cx_a32_load_relaxed(&cx_world.collecting) == 0)
+        return 0;
+    return (owed < PACE_MOST_ASSISTS ? owed : PACE_MOST_ASSISTS) * CX_ASSIST_NS;
+}
+
+void cx_pace_assist_self(uint64_t nanoseconds)
+{
     uint64_t goal = cx_a64_load_relaxed(&cx_pace.goal);
     if (cx_phase_now() != CX_PHASE_MARK || cx_a64_load_relaxed(&cx_world.heap.used) < goal + goal / 2)
         return;
-    if (owed > PACE_MOST_ASSISTS)
-        owed = PACE_MOST_ASSISTS;
-    if (cx_mark_assist_self(owed * CX_ASSIST_NS, &cx_pace.assist_marked))
+    if (cx_mark_assist_self(nanoseconds, &cx_pace.assist_marked))
         cx_a64_add_relaxed(&cx_pace.assists, 1);
 }

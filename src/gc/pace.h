@@ -40,7 +40,9 @@ static inline bool cx_pace_is_due(void)
 /* Objects own so many bytes more (or less) outside the heap. True: a cycle is due. */
 bool cx_pace_adjust_external(int64_t bytes);
 
-/* In a slow allocation: help, in proportion to what this thread has taken, if the collector falls behind. */
-void cx_pace_assist_self(struct cx_thread *self);
+/* In a slow allocation: nanoseconds of work that this thread owes for what it has taken since the last time; 0: none, or no cycle runs. */
+uint64_t cx_pace_work_owed_self(struct cx_thread *self);
+/* Does it as marking, if the collector falls behind. */
+void cx_pace_assist_self(uint64_t nanoseconds);
 
 #endif

@@ -157,3 +157,5 @@ void cx_roots_each(cx_reference_visitor visit, void *context)
     roots_each_in(roots, &roots->pins, visit, context);
     cx_mutex_unlock(&roots->lock);
 }
+
+cx_mutex *cx_roots_lock(void) { return &roots_state.lock; }

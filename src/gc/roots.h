@@ -26,4 +26,7 @@ bool cx_roots_mark_gct(struct cx_marker *marker, struct cx_mark_cursor *cursor);
 /* Calls `visit` for each cell and pin (offset 0) with what is in it. With the lock. */
 void cx_roots_each(cx_reference_visitor visit, void *context);
 
+/* For the fork. */
+cx_mutex *cx_roots_lock(void);
+
 #endif

@@ -82,9 +82,83 @@ static void runtime_take_down(int parts)
         runtime_parts[--parts].down();
 }
 
+static void runtime_bring_down(void)
+{
+    cx_report_set_context(NULL);
+    coex_gc_table = NULL;
+    cx_a64_store_seq(&cx_world.generation, cx_a64_load_relaxed(&cx_world.generation) + 1);
+    runtime_take_down(RUNTIME_PARTS);
+}
+
+/* ------------------------------------------------------------------- fork */
+
+/* The child has a working collector and one thread, also when a cycle runs at the fork. Prepare takes every lock in the order of ranks, and
+ * the collector stops between two slices; it waits neither for answers nor for the cycle. What other threads held is left to the next
+ * sweep, which is of a full cycle. */
+static void runtime_fork_lock(bool lock)
+{
+    cx_mutex *const locks[] = {&cx_world.registry.lock, cx_roots_lock(),        cx_weak_lock(),         cx_finalize_lock(),
+                               &cx_world.types.lock,    &cx_world.handles.lock, &cx_world.heap.large.lock, &cx_world.heap.lock,
+                               &cx_world.grey.lock};
+    const int count = sizeof locks / sizeof locks[0];
+    for (int i = 0; i < count && lock; i++)
+        cx_mutex_lock(locks[i]);
+    for (int i = count - 1; i >= 0 && !lock; i--)
+        cx_mutex_unlock(locks[i]);
+}
+
+static void runtime_fork_prepare(void)
+{
+    cx_mutex_lock(&runtime_life);
+    if (!cx_runtime_is_up())
+        return;
+    cx_collector_fork_prepare();
+    runtime_fork_lock(true);
+    cx_event_fork_lock();
+}
+
+static void runtime_fork_parent(void)
+{
+    if (cx_runtime_is_up()) {
+        cx_event_fork_unlock();
+        runtime_fork_lock(false);
+        cx_collector_fork_parent();
+    }
+    cx_mutex_unlock(&runtime_life);
+}
+
+static void runtime_fork_child(void)
+{
+    if (cx_runtime_is_up()) {
+        struct cx_thread *self = cx_thread_self();
+        cx_a32_store_relaxed(&cx_world.phase, CX_PHASE_IDLE);
+        cx_aptr_store_relaxed(&cx_world.fresh, NULL);
+        cx_registry_fork_child(&cx_world.registry, self);
+        cx_heap_fork_child(&cx_world.heap, self != NULL ? self->tlab.block : CX_NO_BLOCK,
+                           self != NULL ? self->tlab.overflow : CX_NO_BLOCK);
+        cx_grey_fork_child(&cx_world.grey);
+        cx_weak_fork_child();
+        cx_event_fork_unlock();
+        runtime_fork_lock(false);
+        cx_collector_fork_child();
+    }
+    cx_mutex_unlock(&runtime_life);
+}
+
+/* Once in a process: hooks can't be taken back, and do nothing while no runtime is up. */
+static bool runtime_ensure_fork_hooks(void)
+{
+    static bool there; /* under the life lock */
+    if (!there)
+        there = cx_os_at_fork(runtime_fork_prepare, runtime_fork_parent, runtime_fork_child);
+    return there;
+}
+
 static int runtime_bring_up(const coex_gc_config *config)
 {
     int code = cx_options_resolve(&cx_world.config, config);
+    if (code == COEX_GC_OK && !runtime_ensure_fork_hooks())
+        code = cx_error_set(COEX_GC_ENOMEM, "the system has no room for fork hooks");
     cx_a32_store_relaxed(&cx_world.phase, CX_PHASE_IDLE);
     cx_a64_store_relaxed(&cx_world.cycle, 0);
     cx_a64_store_relaxed(&cx_world.max_depth, 0);
@@ -101,14 +175,6 @@ static int runtime_bring_up(const coex_gc_config *config)
     cx_a64_store_seq(&cx_world.generation, cx_a64_load_relaxed(&cx_world.generation) + 1);
     cx_report_set_context(runtime_describe);
     return COEX_GC_OK;
-}
-
-static void runtime_bring_down(void)
-{
-    cx_report_set_context(NULL);
-    coex_gc_table = NULL;
-    cx_a64_store_seq(&cx_world.generation, cx_a64_load_relaxed(&cx_world.generation) + 1);
-    runtime_take_down(RUNTIME_PARTS);
 }
 
 int cx_runtime_init(const coex_gc_config *config)

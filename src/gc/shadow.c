@@ -34,8 +34,7 @@ void cx_shadow_reset(struct cx_shadow *shadow, coex_handle **top)
         cx_os_discard(shadow->range.base + keep, shadow->range.committed - keep);
     shadow->end = (coex_handle *)(void *)(shadow->range.base + shadow->range.committed);
     shadow->base[0] = COEX_GC_FRAME_HEADER(0);
-    cx_a64_store_relaxed(&shadow->frozen, 0);
-    cx_a64_store_relaxed(&shadow->scanned, 0);
+    cx_shadow_drop_frozen(shadow);
     *top = shadow->base + 1;
 }
 
@@ -76,6 +75,12 @@ void cx_shadow_freeze(struct cx_shadow *shadow, uint64_t end)
         shadow_copy(shadow, end);
     cx_a64_store_relaxed(&shadow->scanned, 0);
     cx_a64_store_release(&shadow->frozen, shadow_pack(0, end));
+}
+
+void cx_shadow_drop_frozen(struct cx_shadow *shadow)
+{
+    cx_a64_store_relaxed(&shadow->frozen, 0);
+    cx_a64_store_relaxed(&shadow->scanned, 0);
 }
 
 struct cx_span cx_shadow_cut_self(struct cx_shadow *shadow, uint64_t from)

@@ -75,6 +75,8 @@ static inline uint64_t cx_shadow_frame_before(const struct cx_shadow *shadow, ui
 
 /* Freeze [0, end). By the owner, or by the collector for a thread it has claimed. Nothing may be frozen before. */
 void cx_shadow_freeze(struct cx_shadow *shadow, uint64_t end);
+/* Nobody reads any more: after a fork. */
+void cx_shadow_drop_frozen(struct cx_shadow *shadow);
 /* The owner is about to use words from `from` on: takes them out of the range, waits for a chunk if the collector reads some of
  * them, and returns those that the caller has to scan. */
 struct cx_span cx_shadow_cut_self(struct cx_shadow *shadow, uint64_t from);

@@ -184,6 +184,40 @@ void cx_thread_abandon_handles_locked(struct cx_thread *vacant)
     vacant->held.count = 0;
 }
 
+static void thread_vanish(struct cx_registry *registry, struct cx_thread *thread)
+{
+    registry->gone_allocations += cx_a64_load_relaxed(&thread->allocations);
+    registry->gone_bytes += cx_a64_load_relaxed(&thread->bytes);
+    cx_thread_abandon_handles_locked(thread);
+    cx_shadow_reset(&thread->shadow, &thread->words.top);
+    thread->buffer = NULL;
+    cx_a32_store_relaxed(&thread->state, CX_THREAD_VACANT);
+    cx_a64_store_relaxed(&thread->acked, cx_a64_load_relaxed(&thread->requested));
+    thread->next_vacant = registry->vacant;
+    registry->vacant = thread->number;
+    cx_a32_sub_relaxed(&registry->live, 1);
+}
+
+void cx_registry_fork_child(struct cx_registry *registry, struct cx_thread *self)
+{
+    uint32_t count = cx_a32_load_relaxed(&registry->count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct cx_thread *thread = cx_registry_at(registry, i);
+        if (thread != self && cx_a32_load_relaxed(&thread->state) == CX_THREAD_LIVE)
+            thread_vanish(registry, thread);
+    }
+    if (self == NULL)
+        return;
+    self->words.barrier = 0;
+    self->black = false;
+    self->buffer = NULL;
+    self->words.watermark = NULL;
+    cx_shadow_drop_frozen(&self->shadow);
+    cx_a64_store_relaxed(&self->acked, cx_a64_load_relaxed(&self->requested));
+    cx_aptr_store_relaxed(cx_aptr_at(&self->words.limit), self->shadow.end);
+    cx_a64_store_relaxed(&self->os_id, cx_os_thread_id());
+}
+
 const char *cx_phase_name(enum cx_phase phase)
 {
     static const char *const names[] = {"IDLE", "SYNC", "ROOTS", "MARK", "SWEEP"};

@@ -109,6 +109,7 @@ struct cx_world {
     cx_a32 phase;              /* enum cx_phase. W: collector, under the registry lock (MARK, SWEEP: without). R: relaxed by
                                   barriers: it can be stale only towards SYNC or ROOTS, which shades more */
     cx_a64 cycle;              /* cycles started. W: collector relaxed */
+    cx_a32 collecting;         /* a cycle is pending or runs. W: under the request lock. R: relaxed, a hint */
     cx_a32 watching;           /* some ephemeron waits for its key in this cycle. W: who waits, seq. R: markers */
     cx_aptr fresh;             /* verify only: a bitmap where threads note, in a flush, the handles they hold. See verify.h */
     cx_a64 max_depth;          /* words of shadow stack seen at root scans; relaxed maximum */
@@ -144,6 +145,9 @@ void cx_thread_destroy(struct cx_thread *thread);
 uint64_t cx_thread_handles_held(const struct cx_thread *thread);
 /* INV-THREAD-4. With the registry lock. */
 void cx_thread_abandon_handles_locked(struct cx_thread *vacant);
+
+/* Only the calling thread is left, if it was registered (`self`, or NULL): its state is that between two cycles. */
+void cx_registry_fork_child(struct cx_registry *registry, struct cx_thread *self);
 
 static inline bool cx_thread_is_pending(const struct cx_thread *thread)
 {

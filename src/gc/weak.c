@@ -215,3 +215,8 @@ bool cx_weak_forget_gct(struct cx_mark_cursor *cursor)
     cx_mutex_unlock(&weak->lock);
     return more;
 }
+
+cx_mutex *cx_weak_lock(void) { return &weak_state.lock; }
+
+/* The cycle that was deciding is forgotten: cells that it has cleared are of dead objects, the others it has not looked at. */
+void cx_weak_fork_child(void) { cx_a64_store_seq(&weak_state.word, WEAK_OPEN); }

@@ -49,4 +49,8 @@ bool cx_weak_forget_gct(struct cx_mark_cursor *cursor);
 /* A watched key was marked: pushes what waits for it. Any marker. */
 void cx_weak_key_marked(struct cx_marker *marker, coex_handle key);
 
+/* For the fork. */
+cx_mutex *cx_weak_lock(void);
+void cx_weak_fork_child(void);
+
 #endif
