@@ -10,10 +10,8 @@ static void attach_exit_hook(void *record)
     struct cx_thread *self = cx_thread_self();
     if (self == NULL || self != record)
         return;
-    if (self->native_depth != 0) {
-        self->native_depth = 1;
-        cx_transition_leave_self(self);
-    }
+    if (self->native_depth != 0)
+        cx_transition_take_back_self(self); /* and no look at its frames: what they point to is gone */
     cx_detach_self(self);
 }
 
@@ -45,7 +43,7 @@ bool cx_attach_self(void)
 void cx_detach_self(struct cx_thread *self)
 {
     CX_POINT("thread-exit-before-cut");
-    cx_safepoint_thaw_self(self, 0);
+    cx_safepoint_thaw_self(self, 0, 0);
     cx_thread_destroy(self);
     cx_thread_bind_self(NULL);
     cx_os_at_thread_exit(NULL, NULL);
@@ -95,7 +93,7 @@ bool cx_spawn_cancel(struct cx_thread *prepared)
     /* On behalf of a thread that never was: managed for a moment, then gone. */
     prepared->native_depth = 1;
     cx_transition_leave_self(prepared);
-    cx_safepoint_thaw_self(prepared, 0);
+    cx_safepoint_thaw_self(prepared, 0, 0);
     cx_thread_destroy(prepared);
     return true;
 }

@@ -301,7 +301,7 @@ static bool mark_frozen_chunk_gct(struct cx_marker *marker, struct cx_thread *th
     cx_shadow_check_span(&thread->shadow, span, cx_a64_load_relaxed(&thread->os_id));
     for (uint64_t i = span.from; i < span.to; i++) {
         coex_handle handle = cx_shadow_reference(&thread->shadow, i);
-        if (handle != 0)
+        if (handle != 0 && cx_handle_is_object(&cx_world.handles, handle)) /* a local of a frame that is gone may hold anything */
             cx_mark_push(marker, handle);
     }
     cx_shadow_finish_gct(&thread->shadow, span);

@@ -3,11 +3,12 @@
 
 #include "base/point.h"
 
+/* Locals of frames that a longjmp or the thread's end has left may hold anything: what names no object is passed over. */
 static void safepoint_scan(struct cx_thread *thread, struct cx_span span)
 {
     for (uint64_t i = span.from; i < span.to; i++) {
         coex_handle handle = cx_shadow_reference(&thread->shadow, i);
-        if (handle != 0)
+        if (handle != 0 && cx_handle_is_object(&cx_world.handles, handle))
             cx_shade_self(thread, handle);
     }
 }
@@ -129,14 +130,14 @@ void cx_safepoint_return_self(struct cx_thread *self, const coex_handle *top)
     while (from > 0 && end - from < CX_SHADOW_BITE)
         from = cx_shadow_frame_before(shadow, from);
     CX_POINT("return-before-cut");
-    cx_safepoint_thaw_self(self, from);
+    cx_safepoint_thaw_self(self, from, end);
 }
 
-void cx_safepoint_thaw_self(struct cx_thread *self, uint64_t from)
+void cx_safepoint_thaw_self(struct cx_thread *self, uint64_t from, uint64_t end)
 {
     struct cx_shadow *shadow = &self->shadow;
     struct cx_span mine = cx_shadow_cut_self(shadow, from);
-    cx_shadow_check_span(shadow, mine, cx_a64_load_relaxed(&self->os_id));
+    cx_shadow_check_span(shadow, (struct cx_span){mine.from, mine.to < end ? mine.to : end}, cx_a64_load_relaxed(&self->os_id));
     safepoint_scan(self, mine);
     uint64_t left = cx_shadow_frozen_end(shadow);
     self->words.watermark = left != 0 ? shadow->base + left : NULL;

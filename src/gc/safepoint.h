@@ -34,8 +34,9 @@ void cx_safepoint_answer_for_gct(struct cx_thread *thread);
 /* About to return into the frame that ends at `top` (and to use it): if it is frozen, scan it first. Answers nothing. */
 void cx_safepoint_return_self(struct cx_thread *self, const coex_handle *top);
 
-/* The owner gets the words from `from` on out of the frozen range, and scans those that nobody has. */
-void cx_safepoint_thaw_self(struct cx_thread *self, uint64_t from);
+/* The owner gets the words from `from` on out of the frozen range, and scans those that nobody has. Words from `end` on belong to frames
+ * that are left for good. */
+void cx_safepoint_thaw_self(struct cx_thread *self, uint64_t from, uint64_t end);
 /* For the verifier, if one runs: the objects of the handles that this record holds do not exist yet. */
 void cx_safepoint_note_held(const struct cx_thread *thread);
 

@@ -22,12 +22,9 @@ void cx_transition_enter_self(struct cx_thread *self)
     }
 }
 
-void cx_transition_leave_self(struct cx_thread *self)
+/* Waits while the collector has claimed it: for the freezing of its stack at most. */
+void cx_transition_take_back_self(struct cx_thread *self)
 {
-    if (self->native_depth == 0)
-        cx_fatal("coex_gc_leave_native: this thread is not in native mode");
-    if (--self->native_depth != 0)
-        return;
     uint32_t mode = CX_MODE_NATIVE;
     for (unsigned spins = 0; !cx_a32_cas_seq(&self->mode, &mode, CX_MODE_MANAGED); spins++) {
         mode = CX_MODE_NATIVE;
@@ -35,6 +32,18 @@ void cx_transition_leave_self(struct cx_thread *self)
         if (spins > 1000)
             cx_os_sleep_ns(20000); /* the collector that claimed it has lost its core */
     }
+    self->native_depth = 0;
+}
+
+void cx_transition_leave_self(struct cx_thread *self)
+{
+    if (self->native_depth == 0)
+        cx_fatal("coex_gc_leave_native: this thread is not in native mode");
+    if (self->native_depth > 1) {
+        self->native_depth--;
+        return;
+    }
+    cx_transition_take_back_self(self);
     CX_POINT("native-left");
     /* The collector may have frozen the whole stack, this frame included. */
     cx_safepoint_return_self(self, self->words.top);

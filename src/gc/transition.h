@@ -16,6 +16,8 @@
 
 void cx_transition_enter_self(struct cx_thread *self);
 void cx_transition_leave_self(struct cx_thread *self);
+/* From native mode at any depth to managed, and nothing else: for a thread that goes. */
+void cx_transition_take_back_self(struct cx_thread *self);
 
 /* The reverse, for callbacks out of native code; also in managed mode, where it does nothing but nest. */
 void cx_transition_enter_managed_self(struct cx_thread *self);
