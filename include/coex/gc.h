@@ -172,7 +172,13 @@ typedef struct coex_gc_object {
     const void *address;   /* of the payload */
 } coex_gc_object;
 
-enum { COEX_GC_OBJECT_MARKED = 1, COEX_GC_OBJECT_BORN = 2, COEX_GC_OBJECT_LARGE = 4, COEX_GC_OBJECT_MUTABLE = 8 };
+enum {
+    COEX_GC_OBJECT_MARKED = 1,
+    COEX_GC_OBJECT_BORN = 2,
+    COEX_GC_OBJECT_LARGE = 4,
+    COEX_GC_OBJECT_MUTABLE = 8,
+    COEX_GC_OBJECT_FROZEN = 16 /* of a MUTABLE type: coex_gc_freeze */
+};
 
 COEX_API bool coex_gc_object_info(coex_handle h, coex_gc_object *info); /* false: not an object */
 
@@ -187,6 +193,9 @@ COEX_API void coex_gc_init_ref(coex_handle fresh, uint64_t offset, coex_handle v
 COEX_API void coex_gc_store(coex_handle object, uint64_t offset, coex_handle value);
 COEX_API coex_handle coex_gc_exchange(coex_handle object, uint64_t offset, coex_handle value);
 COEX_API bool coex_gc_compare_exchange(coex_handle object, uint64_t offset, coex_handle *expected, coex_handle desired);
+
+/* An object of a MUTABLE type becomes immutable for good: no store follows, and it may move from then on (builders). */
+COEX_API void coex_gc_freeze(coex_handle object);
 
 /* ------------------------------------------------------------------ roots */
 
@@ -278,6 +287,16 @@ COEX_API void coex_gc_adjust_external(int64_t bytes);
 
 /* Locks `mutex`; waits in native mode if it must: the way to take a lock in managed code. A safepoint if it waits. */
 COEX_API void coex_gc_mutex_lock(pthread_mutex_t *mutex);
+
+/* -------------------------------------------------------------- coroutines */
+
+/* A language with green threads has a shadow stack for each. A thread is on one stack at a time, at first on its own; any thread may switch to
+ * a stack that nobody is on, in constant time. What is on a suspended stack lives. */
+typedef struct coex_gc_stack coex_gc_stack;
+
+COEX_API coex_gc_stack *coex_gc_stack_create(uint64_t slots);         /* room for so many words; NULL when there is none */
+COEX_API coex_gc_stack *coex_gc_stack_switch(coex_gc_stack *to);      /* returns the one that was left. Not a safepoint */
+COEX_API void coex_gc_stack_destroy(coex_gc_stack *stack);            /* one that nobody is on, and that is no thread's own */
 
 /* ------------------------------------------------ weak things, and the dying */
 

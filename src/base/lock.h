@@ -14,6 +14,7 @@ enum cx_rank {
     CX_RANK_ROLE,       /* the collector's role: who runs slices of the cycle */
     CX_RANK_REQUEST,    /* requests for cycles, and their completion */
     CX_RANK_REGISTRY,   /* threads that come and go, and the publication of requests */
+    CX_RANK_STACKS,     /* records and memory of shadow stacks */
     CX_RANK_ROOTS,      /* global roots */
     CX_RANK_WEAK,       /* weak references, ephemerons */
     CX_RANK_FINALIZE,   /* finalizable objects, and their queue */

@@ -5,6 +5,7 @@
 #include "gc/attach.h"
 #include "gc/barrier.h"
 #include "gc/collector.h"
+#include "gc/coroutine.h"
 #include "gc/error.h"
 #include "gc/finalize.h"
 #include "gc/pace.h"
@@ -99,7 +100,8 @@ bool coex_gc_object_info(coex_handle h, coex_gc_object *info)
     info->flags = (cx_handle_is_marked(&cx_world.handles, h) ? COEX_GC_OBJECT_MARKED : 0u) |
                   (cx_handle_is_born(&cx_world.handles, h) ? COEX_GC_OBJECT_BORN : 0u) |
                   (cx_large_contains(&cx_world.heap.large, payload) ? COEX_GC_OBJECT_LARGE : 0u) |
-                  ((type->flags & COEX_GC_MUTABLE) != 0 ? COEX_GC_OBJECT_MUTABLE : 0u);
+                  ((type->flags & COEX_GC_MUTABLE) != 0 ? COEX_GC_OBJECT_MUTABLE : 0u) |
+                  (cx_header_has(cx_a64_load_relaxed(cx_a64_at(cx_header_of(payload))), CX_HEADER_FROZEN) ? COEX_GC_OBJECT_FROZEN : 0u);
     return true;
 }
 
@@ -114,6 +116,8 @@ static cx_a64 *api_field(const char *function, coex_handle object, uint64_t offs
         if (offset % 8 != 0 || offset + 8 > size || offset + 8 < offset)
             cx_fatal("%s: offset %llu is not a word of an object of %llu bytes", function, (unsigned long long)offset,
                      (unsigned long long)size);
+        if (cx_header_has(cx_a64_load_relaxed(cx_a64_at(cx_header_of(payload))), CX_HEADER_FROZEN))
+            cx_fatal("%s: handle %llu is frozen", function, (unsigned long long)object);
     }
     return cx_a64_at(payload + offset);
 }
@@ -136,15 +140,24 @@ bool coex_gc_compare_exchange(coex_handle object, uint64_t offset, coex_handle *
     return cx_barrier_compare_exchange_self(self, api_field("coex_gc_compare_exchange", object, offset), expected, desired);
 }
 
+void coex_gc_freeze(coex_handle object)
+{
+    cx_thread_need_managed("coex_gc_freeze");
+    void *payload = api_object("coex_gc_freeze", object);
+    if ((api_type(payload)->flags & COEX_GC_MUTABLE) == 0)
+        cx_fatal("coex_gc_freeze: type '%.60s' is not MUTABLE", api_type(payload)->descriptor->name);
+    cx_a64_or_release(cx_a64_at(cx_header_of(payload)), (uint64_t)CX_HEADER_FROZEN << COEX_GC_FLAGS_SHIFT);
+}
+
 /* ------------------------------------------------------------------ frames */
 
 /* Room for `words` on the shadow stack, or the end: a program can't go on without its roots. */
 static void api_make_room(struct cx_thread *self, uint64_t words)
 {
-    if (words > UINT32_MAX || !cx_shadow_make_room_self(&self->shadow, self->words.top, words)) {
+    if (words > UINT32_MAX || !cx_shadow_make_room_self(self->shadow, self->words.top, words)) {
         uint64_t depth = 0;
-        for (uint64_t at = (uint64_t)(self->words.top - self->shadow.base); at > 0; depth++)
-            at = cx_shadow_frame_before(&self->shadow, at);
+        for (uint64_t at = (uint64_t)(self->words.top - self->shadow->base); at > 0; depth++)
+            at = cx_shadow_frame_before(self->shadow, at);
         cx_fatal("shadow stack overflow: thread %llu has %llu frames and needs %llu more of shadow_stack_slots=%llu",
                  (unsigned long long)cx_a64_load_relaxed(&self->os_id), (unsigned long long)depth - 1, (unsigned long long)words,
                  (unsigned long long)cx_world.config.shadow_stack_slots);
@@ -152,7 +165,7 @@ static void api_make_room(struct cx_thread *self, uint64_t words)
     /* Unless a request has made it 0: that stays. */
     void *limit = cx_aptr_load_relaxed(cx_aptr_at(&self->words.limit));
     if (limit != NULL)
-        cx_aptr_cas_acq_rel(cx_aptr_at(&self->words.limit), &limit, self->shadow.end);
+        cx_aptr_cas_acq_rel(cx_aptr_at(&self->words.limit), &limit, self->shadow->end);
 }
 
 static void api_poll(struct cx_thread *self)
@@ -217,8 +230,8 @@ void coex_gc_pop_frame(coex_gc_frame *frame)
     struct cx_thread *self = cx_thread_need_managed("coex_gc_pop_frame");
     coex_handle *header = (coex_handle *)(void *)frame;
     if (CX_CHECKED) {
-        uint64_t top = cx_shadow_frame_before(&self->shadow, (uint64_t)(self->words.top - self->shadow.base));
-        if (top == 0 || header != &self->shadow.base[top])
+        uint64_t top = cx_shadow_frame_before(self->shadow, (uint64_t)(self->words.top - self->shadow->base));
+        if (top == 0 || header != &self->shadow->base[top])
             cx_fatal("coex_gc_pop_frame: frame %p is not the top frame", (void *)frame);
     }
     api_return_to(self, header);
@@ -228,7 +241,7 @@ void coex_gc_unwind_to(coex_handle *slots)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_unwind_to");
     coex_handle *header = slots - 1;
-    if (header < self->shadow.base || header >= self->words.top || !cx_shadow_is_header(*header))
+    if (header < self->shadow->base || header >= self->words.top || !cx_shadow_is_header(*header))
         cx_fatal("coex_gc_unwind_to: slots %p do not begin a frame of this thread", (void *)slots);
     /* The frame ends where the next one begins: slots that coex_gc_root appended stay. */
     coex_handle *top = slots;
@@ -308,7 +321,7 @@ coex_handle coex_gc_spawn_attach(coex_gc_spawn *spawn)
     struct cx_thread *thread = (struct cx_thread *)(void *)spawn;
     if (spawn == NULL || !cx_spawn_attach(thread))
         cx_fatal("coex_gc_spawn_attach: the thread is registered already, or the record was attached or cancelled before");
-    return thread->shadow.base[1];
+    return thread->shadow->base[1];
 }
 
 void coex_gc_spawn_cancel(coex_gc_spawn *spawn)
@@ -418,6 +431,28 @@ void coex_gc_mutex_lock(pthread_mutex_t *mutex)
     cx_foreign_mutex_lock(mutex);
     if (self != NULL)
         cx_transition_leave_self(self);
+}
+
+/* -------------------------------------------------------------- coroutines */
+
+coex_gc_stack *coex_gc_stack_create(uint64_t slots)
+{
+    return (coex_gc_stack *)(void *)cx_coroutine_create_self(cx_thread_need_managed("coex_gc_stack_create"), slots);
+}
+
+coex_gc_stack *coex_gc_stack_switch(coex_gc_stack *to)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_stack_switch");
+    return (coex_gc_stack *)(void *)cx_coroutine_switch_self(self, (struct cx_shadow *)(void *)to);
+}
+
+void coex_gc_stack_destroy(coex_gc_stack *stack)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_stack_destroy");
+    struct cx_shadow *shadow = (struct cx_shadow *)(void *)stack;
+    if (stack == NULL || shadow->range.base != NULL)
+        cx_fatal("coex_gc_stack_destroy: %p was not made by coex_gc_stack_create", (void *)stack);
+    cx_coroutine_destroy_self(self, shadow);
 }
 
 /* ------------------------------------------------- weak things, and the dying */

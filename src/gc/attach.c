@@ -2,6 +2,7 @@
 #include "gc/attach.h"
 
 #include "base/point.h"
+#include "gc/coroutine.h"
 #include "gc/error.h"
 
 /* A thread that exits registered; also if it exits in native mode, or after a shutdown. */
@@ -43,7 +44,7 @@ bool cx_attach_self(void)
 void cx_detach_self(struct cx_thread *self)
 {
     CX_POINT("thread-exit-before-cut");
-    cx_safepoint_thaw_self(self, 0, 0);
+    cx_coroutine_go_home_self(self);
     cx_thread_destroy(self);
     cx_thread_bind_self(NULL);
     cx_os_at_thread_exit(NULL, NULL);
@@ -93,7 +94,7 @@ bool cx_spawn_cancel(struct cx_thread *prepared)
     /* On behalf of a thread that never was: managed for a moment, then gone. */
     prepared->native_depth = 1;
     cx_transition_leave_self(prepared);
-    cx_safepoint_thaw_self(prepared, 0, 0);
+    cx_safepoint_drop_self(prepared, prepared->shadow);
     cx_thread_destroy(prepared);
     return true;
 }

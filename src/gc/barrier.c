@@ -45,7 +45,7 @@ void cx_barrier_overwrite_slot_self(struct cx_thread *self, coex_handle *slot, c
 {
     if (self->black)
         barrier_shade_overwritten(self, cx_a64_load_relaxed(cx_a64_at(slot)));
-    cx_shadow_note_change(&self->shadow, slot, value);
+    cx_shadow_note_change(self->shadow, slot, value);
     cx_a64_store_release(cx_a64_at(slot), value);
 }
 

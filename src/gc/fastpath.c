@@ -72,6 +72,11 @@ void coex_gc_store(coex_handle object, uint64_t offset, coex_handle value)
 {
     fastpath_check_field("coex_gc_store", object, offset);
     fastpath_check_value("coex_gc_store", value);
+    if (CX_CHECKED) {
+        const uint64_t *header = cx_header_of(cx_handle_payload(&cx_world.handles, object));
+        if (cx_header_has(cx_a64_load_relaxed(cx_a64_at(header)), CX_HEADER_FROZEN))
+            cx_fatal("coex_gc_store: handle %llu is frozen", (unsigned long long)object);
+    }
     coex_fast_store(object, offset, value);
 }
 
@@ -87,11 +92,11 @@ void coex_gc_leave_frame(coex_handle *slots)
 {
     if (CX_CHECKED) {
         struct cx_thread *self = cx_thread_need_managed("coex_gc_leave_frame");
-        uint64_t top = (uint64_t)(self->words.top - self->shadow.base);
-        uint64_t header = cx_shadow_frame_before(&self->shadow, top);
-        if (header == 0 || slots != &self->shadow.base[header + 1])
+        uint64_t top = (uint64_t)(self->words.top - self->shadow->base);
+        uint64_t header = cx_shadow_frame_before(self->shadow, top);
+        if (header == 0 || slots != &self->shadow->base[header + 1])
             cx_fatal("coex_gc_leave_frame: slots %p are not those of the top frame (%p)", (void *)slots,
-                     header == 0 ? NULL : (void *)&self->shadow.base[header + 1]);
+                     header == 0 ? NULL : (void *)&self->shadow->base[header + 1]);
     }
     coex_fast_leave_frame(slots);
 }

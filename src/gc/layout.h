@@ -36,7 +36,7 @@ _Static_assert(COEX_GC_SMALL_MAX % 8 == 0 && COEX_GC_SMALL_MAX < CX_BLOCK_BYTES 
 _Static_assert(((uint64_t)COEX_GC_MAX_TYPES << COEX_GC_TYPE_SHIFT) == (uint64_t)1 << COEX_GC_FLAGS_SHIFT, "header fields are adjacent");
 
 /* Flags of the header. */
-enum { CX_HEADER_VARIABLE = 1 }; /* a length word stands before the header. Not set by fast paths: the type says it */
+enum { CX_HEADER_FROZEN = 1 }; /* of a MUTABLE type, and no store follows any more */
 
 static inline uint64_t cx_index_of(coex_handle handle) { return handle & (CX_MAX_HANDLES - 1); }
 
@@ -49,6 +49,7 @@ static inline uint32_t cx_header_type(uint64_t header)
 {
     return (uint32_t)(header >> COEX_GC_TYPE_SHIFT) & (COEX_GC_MAX_TYPES - 1);
 }
+static inline bool cx_header_has(uint64_t header, unsigned flag) { return (header >> COEX_GC_FLAGS_SHIFT & flag) != 0; }
 static inline uint64_t cx_length_of(void *payload) { return ((uint64_t *)payload)[-2]; }
 
 static inline uint64_t cx_round8(uint64_t bytes) { return (bytes + 7) & ~(uint64_t)7; }

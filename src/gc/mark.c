@@ -120,7 +120,7 @@ MARK_TEMPLATE uint64_t *mark_claim(cx_a64 *marked, void **table, coex_handle han
 /* Marks the lines of a marked object and pushes what it refers to. */
 MARK_TEMPLATE void mark_trace(struct cx_marker *marker, const struct cx_type *types, uint64_t *payload, const bool shared)
 {
-    const struct cx_type *type = &types[cx_header_type(payload[-1])];
+    const struct cx_type *type = &types[cx_header_type(cx_a64_load_relaxed(cx_a64_at(payload - 1)))];
     uint64_t size = cx_type_payload_size(type, payload);
     if (CX_LIKELY(cx_heap_in_blocks(&cx_world.heap, payload)))
         cx_heap_mark_lines(cx_world.heap.blocks, cx_world.heap.base, (char *)payload - cx_type_prefix(type), (char *)payload + size - 1,
@@ -292,28 +292,47 @@ bool cx_mark_assist_self(uint64_t nanoseconds, cx_a64 *marked)
 
 /* ------------------------------------------------------------------ roots */
 
-static bool mark_frozen_chunk_gct(struct cx_marker *marker, struct cx_thread *thread)
+static bool mark_frozen_chunk_gct(struct cx_marker *marker, struct cx_shadow *stack)
 {
     struct cx_span span;
-    if (!cx_shadow_claim_gct(&thread->shadow, &span))
+    if (!cx_shadow_claim_gct(stack, &span))
         return false;
     CX_POINT("frozen-claimed");
-    cx_shadow_check_span(&thread->shadow, span, cx_a64_load_relaxed(&thread->os_id));
+    cx_shadow_check_span(stack, span, cx_a64_load_relaxed(&stack->thread));
     for (uint64_t i = span.from; i < span.to; i++) {
-        coex_handle handle = cx_shadow_reference(&thread->shadow, i);
+        coex_handle handle = cx_shadow_reference(stack, i);
         if (handle != 0 && cx_handle_is_object(&cx_world.handles, handle)) /* a local of a frame that is gone may hold anything */
             cx_mark_push(marker, handle);
     }
-    cx_shadow_finish_gct(&thread->shadow, span);
+    cx_shadow_finish_gct(stack, span);
+    return true;
+}
+
+/* A suspended stack that is not done is frozen as a whole (INV-STACK-3). False: a thread has just switched to it, and freezes it. */
+static bool mark_freeze_suspended_gct(struct cx_shadow *stack)
+{
+    uint64_t cycle = cx_a64_load_relaxed(&cx_world.cycle);
+    uint32_t state = CX_SHADOW_SUSPENDED;
+    if (cx_a64_load_acquire(&stack->done) == cycle)
+        return true;
+    if (!cx_a32_cas_acq_rel(&stack->state, &state, CX_SHADOW_CLAIMED))
+        return state == CX_SHADOW_VACANT;
+    CX_POINT("stack-claimed");
+    if (cx_a64_load_relaxed(&stack->done) != cycle) {
+        cx_shadow_freeze(stack, (uint64_t)(stack->top - stack->base));
+        cx_a64_store_release(&stack->done, cycle);
+    }
+    cx_a32_store_release(&stack->state, CX_SHADOW_SUSPENDED);
     return true;
 }
 
 bool cx_mark_frozen_gct(struct cx_marker *marker, uint64_t *at)
 {
-    uint32_t count = cx_a32_load_acquire(&cx_world.registry.count);
+    uint32_t count = cx_a32_load_acquire(&cx_world.stacks.count);
     for (int chunks = 0; *at < count && chunks < MARK_FROZEN_CHUNKS; chunks++) {
-        while (*at < count && !mark_frozen_chunk_gct(marker, cx_registry_at(&cx_world.registry, (uint32_t)*at)))
-            ++*at;
+        struct cx_shadow *stack = cx_stack_at(&cx_world.stacks, (uint32_t)*at);
+        while (*at < count && mark_freeze_suspended_gct(stack) && !mark_frozen_chunk_gct(marker, stack))
+            stack = cx_stack_at(&cx_world.stacks, (uint32_t)++*at);
     }
     return *at < count;
 }

@@ -37,6 +37,7 @@ static int runtime_up_heap(void)
     return cx_heap_init(&cx_world.heap, cx_world.config.initial_heap, cx_world.config.heap_limit, cx_world.config.poison);
 }
 static int runtime_up_grey(void) { return cx_grey_init(&cx_world.grey, &cx_world.handles); }
+static int runtime_up_stacks(void) { return cx_stacks_init(&cx_world.stacks); }
 static int runtime_up_registry(void) { return cx_registry_init(&cx_world.registry); }
 static int runtime_up_events(void)
 {
@@ -59,6 +60,7 @@ static void runtime_down_handles(void) { cx_handles_fini(&cx_world.handles); }
 static void runtime_down_types(void) { cx_types_fini(&cx_world.types); }
 static void runtime_down_heap(void) { cx_heap_fini(&cx_world.heap); }
 static void runtime_down_grey(void) { cx_grey_fini(&cx_world.grey); }
+static void runtime_down_stacks(void) { cx_stacks_fini(&cx_world.stacks); }
 static void runtime_down_registry(void) { cx_registry_fini(&cx_world.registry); }
 static void runtime_down_events(void) { cx_event_deafen(&cx_world.events); }
 
@@ -69,6 +71,7 @@ static const struct runtime_part {
 } runtime_parts[] = {
     {runtime_up_handles, runtime_down_handles},   {runtime_up_types, runtime_down_types},
     {runtime_up_heap, runtime_down_heap},         {runtime_up_grey, runtime_down_grey},
+    {runtime_up_stacks, runtime_down_stacks},
     {runtime_up_registry, runtime_down_registry}, {cx_roots_init, cx_roots_fini},
     {runtime_up_weak, cx_weak_fini},              {cx_finalize_init, cx_finalize_fini},
     {runtime_up_events, runtime_down_events},     {runtime_up_collector, cx_collector_stop},
@@ -97,7 +100,7 @@ static void runtime_bring_down(void)
  * sweep, which is of a full cycle. */
 static void runtime_fork_lock(bool lock)
 {
-    cx_mutex *const locks[] = {&cx_world.registry.lock, cx_roots_lock(),        cx_weak_lock(),         cx_finalize_lock(),
+    cx_mutex *const locks[] = {&cx_world.registry.lock, &cx_world.stacks.lock, cx_roots_lock(), cx_weak_lock(),         cx_finalize_lock(),
                                &cx_world.types.lock,    &cx_world.handles.lock, &cx_world.heap.large.lock, &cx_world.heap.lock,
                                &cx_world.grey.lock};
     const int count = sizeof locks / sizeof locks[0];
@@ -133,6 +136,7 @@ static void runtime_fork_child(void)
         struct cx_thread *self = cx_thread_self();
         cx_a32_store_relaxed(&cx_world.phase, CX_PHASE_IDLE);
         cx_aptr_store_relaxed(&cx_world.fresh, NULL);
+        cx_stacks_fork_child(&cx_world.stacks, self != NULL ? self->shadow : NULL);
         cx_registry_fork_child(&cx_world.registry, self);
         cx_heap_fork_child(&cx_world.heap, self != NULL ? self->tlab.block : CX_NO_BLOCK,
                            self != NULL ? self->tlab.overflow : CX_NO_BLOCK);

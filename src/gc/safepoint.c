@@ -4,10 +4,10 @@
 #include "base/point.h"
 
 /* Locals of frames that a longjmp or the thread's end has left may hold anything: what names no object is passed over. */
-static void safepoint_scan(struct cx_thread *thread, struct cx_span span)
+static void safepoint_scan(struct cx_thread *thread, const struct cx_shadow *shadow, struct cx_span span)
 {
     for (uint64_t i = span.from; i < span.to; i++) {
-        coex_handle handle = cx_shadow_reference(&thread->shadow, i);
+        coex_handle handle = cx_shadow_reference(shadow, i);
         if (handle != 0 && cx_handle_is_object(&cx_world.handles, handle))
             cx_shade_self(thread, handle);
     }
@@ -20,24 +20,37 @@ static void safepoint_note_depth(uint64_t words)
     }
 }
 
+/* Where the frames begin that a thread scans itself: the top one, and more as long as they are CX_ROOTS_NOW words in all. */
+static uint64_t safepoint_roots_from(const struct cx_shadow *shadow, uint64_t top)
+{
+    uint64_t from = cx_shadow_frame_before(shadow, top);
+    while (from > 0) {
+        uint64_t next = cx_shadow_frame_before(shadow, from);
+        if (top - next > CX_ROOTS_NOW)
+            break;
+        from = next;
+    }
+    return from;
+}
+
 /* The roots of a thread: its top frames now, the rest frozen. A stop is bounded by CX_ROOTS_NOW words, or by one frame. */
 static void safepoint_answer_roots(struct cx_thread *thread, bool self)
 {
-    uint64_t top = (uint64_t)(thread->words.top - thread->shadow.base);
-    uint64_t from = top;
-    if (self) {
-        from = cx_shadow_frame_before(&thread->shadow, top);
-        while (from > 0) {
-            uint64_t next = cx_shadow_frame_before(&thread->shadow, from);
-            if (top - next > CX_ROOTS_NOW)
-                break;
-            from = next;
-        }
-        safepoint_scan(thread, (struct cx_span){from, top});
-    }
+    struct cx_shadow *shadow = thread->shadow;
+    uint64_t top = (uint64_t)(thread->words.top - shadow->base), cycle = cx_a64_load_relaxed(&cx_world.cycle);
+    uint64_t from = self ? safepoint_roots_from(shadow, top) : top;
     CX_POINT("roots-before-freeze");
-    cx_shadow_freeze(&thread->shadow, from);
-    thread->words.watermark = from > 0 ? thread->shadow.base + from : NULL;
+    if (cx_a64_load_relaxed(&shadow->done) == cycle) {
+        /* A black thread was on this stack and froze it; what lies above is this thread's. */
+        uint64_t frozen = cx_shadow_frozen_end(shadow);
+        safepoint_scan(thread, shadow, (struct cx_span){frozen, top});
+        from = frozen;
+    } else {
+        safepoint_scan(thread, shadow, (struct cx_span){from, top});
+        cx_shadow_freeze(shadow, from);
+        cx_a64_store_release(&shadow->done, cycle);
+    }
+    thread->words.watermark = from > 0 ? shadow->base + from : NULL;
     safepoint_note_depth(top);
 
     /* From here on what it allocates is born: the handles it holds, and the lines. INV-BORN-1 */
@@ -92,7 +105,7 @@ void cx_safepoint_poll_self(struct cx_thread *self)
 {
     CX_CHECK("INV-THREAD-1", cx_a32_load_relaxed(&self->mode) == CX_MODE_MANAGED);
     CX_POINT("poll-before-limit");
-    cx_aptr_exchange_acq_rel(cx_aptr_at(&self->words.limit), self->shadow.end); /* INV-POLL-1 */
+    cx_aptr_exchange_acq_rel(cx_aptr_at(&self->words.limit), self->shadow->end); /* INV-POLL-1 */
     uint64_t request = cx_a64_load_seq(&self->requested);
     if (request == cx_a64_load_relaxed(&self->acked))
         return;
@@ -102,7 +115,7 @@ void cx_safepoint_poll_self(struct cx_thread *self)
         safepoint_answer(self, cx_request_kind(request), true);
         cx_a64_store_release(&self->acked, request);
         CX_POINT("answered-self");
-        cx_aptr_exchange_acq_rel(cx_aptr_at(&self->words.limit), self->shadow.end);
+        cx_aptr_exchange_acq_rel(cx_aptr_at(&self->words.limit), self->shadow->end);
         request = cx_a64_load_seq(&self->requested);
     } while (request != cx_a64_load_relaxed(&self->acked));
     safepoint_publish_counts(self);
@@ -124,7 +137,7 @@ void cx_safepoint_return_self(struct cx_thread *self, const coex_handle *top)
 {
     if (self->words.watermark == NULL || top > self->words.watermark)
         return;
-    struct cx_shadow *shadow = &self->shadow;
+    struct cx_shadow *shadow = self->shadow;
     uint64_t end = (uint64_t)(top - shadow->base);
     uint64_t from = cx_shadow_frame_before(shadow, end);
     while (from > 0 && end - from < CX_SHADOW_BITE)
@@ -135,10 +148,15 @@ void cx_safepoint_return_self(struct cx_thread *self, const coex_handle *top)
 
 void cx_safepoint_thaw_self(struct cx_thread *self, uint64_t from, uint64_t end)
 {
-    struct cx_shadow *shadow = &self->shadow;
+    struct cx_shadow *shadow = self->shadow;
     struct cx_span mine = cx_shadow_cut_self(shadow, from);
     cx_shadow_check_span(shadow, (struct cx_span){mine.from, mine.to < end ? mine.to : end}, cx_a64_load_relaxed(&self->os_id));
-    safepoint_scan(self, mine);
+    safepoint_scan(self, shadow, mine);
     uint64_t left = cx_shadow_frozen_end(shadow);
     self->words.watermark = left != 0 ? shadow->base + left : NULL;
+}
+
+void cx_safepoint_drop_self(struct cx_thread *self, struct cx_shadow *stack)
+{
+    safepoint_scan(self, stack, cx_shadow_cut_self(stack, 0));
 }

@@ -37,6 +37,8 @@ void cx_safepoint_return_self(struct cx_thread *self, const coex_handle *top);
 /* The owner gets the words from `from` on out of the frozen range, and scans those that nobody has. Words from `end` on belong to frames
  * that are left for good. */
 void cx_safepoint_thaw_self(struct cx_thread *self, uint64_t from, uint64_t end);
+/* A stack that nobody returns to: its frozen words that nobody has read are read. */
+void cx_safepoint_drop_self(struct cx_thread *self, struct cx_shadow *stack);
 /* For the verifier, if one runs: the objects of the handles that this record holds do not exist yet. */
 void cx_safepoint_note_held(const struct cx_thread *thread);
 

@@ -10,7 +10,6 @@ static uint64_t shadow_pack(uint64_t lo, uint64_t hi) { return lo << 32 | hi; }
 
 int cx_shadow_init(struct cx_shadow *shadow, uint64_t slots)
 {
-    *shadow = (struct cx_shadow){0};
     size_t bytes = (size_t)(slots + 1) * sizeof(coex_handle);
     if (!cx_range_reserve(&shadow->range, bytes, bytes) || (CX_CHECKED && !cx_range_reserve(&shadow->copy_range, bytes, bytes)) ||
         !cx_range_commit(&shadow->range, SHADOW_FIRST_WORDS * sizeof(coex_handle))) {
@@ -25,6 +24,7 @@ void cx_shadow_fini(struct cx_shadow *shadow)
 {
     cx_range_release(&shadow->copy_range);
     cx_range_release(&shadow->range);
+    shadow->base = shadow->end = NULL;
 }
 
 void cx_shadow_reset(struct cx_shadow *shadow, coex_handle **top)
@@ -32,7 +32,8 @@ void cx_shadow_reset(struct cx_shadow *shadow, coex_handle **top)
     size_t keep = SHADOW_FIRST_WORDS * sizeof(coex_handle);
     if (shadow->range.committed > keep)
         cx_os_discard(shadow->range.base + keep, shadow->range.committed - keep);
-    shadow->end = (coex_handle *)(void *)(shadow->range.base + shadow->range.committed);
+    if (shadow->range.base != NULL)
+        shadow->end = (coex_handle *)(void *)(shadow->range.base + shadow->range.committed);
     shadow->base[0] = COEX_GC_FRAME_HEADER(0);
     cx_shadow_drop_frozen(shadow);
     *top = shadow->base + 1;
@@ -40,6 +41,10 @@ void cx_shadow_reset(struct cx_shadow *shadow, coex_handle **top)
 
 bool cx_shadow_make_room_self(struct cx_shadow *shadow, const coex_handle *top, uint64_t words)
 {
+    if (words <= (uint64_t)(shadow->end - top))
+        return true;
+    if (shadow->range.base == NULL)
+        return false;
     uint64_t most = shadow->range.reserved / sizeof(coex_handle);
     uint64_t used = (uint64_t)(top - shadow->base);
     if (words > most - used)
@@ -61,6 +66,9 @@ bool cx_shadow_make_room_self(struct cx_shadow *shadow, const coex_handle *top, 
 /* What each frozen word held, for the check. */
 static void shadow_copy(struct cx_shadow *shadow, uint64_t end)
 {
+    size_t bytes = (size_t)(shadow->end - shadow->base) * sizeof(uint64_t);
+    if (shadow->copy_range.base == NULL && (end == 0 || !cx_range_reserve(&shadow->copy_range, bytes, bytes)))
+        return;
     if (!cx_range_commit(&shadow->copy_range, end * sizeof(uint64_t)))
         return;
     uint64_t *copy = (uint64_t *)(void *)shadow->copy_range.base;

@@ -32,10 +32,19 @@ struct cx_span {
     uint64_t from, to; /* word numbers, from <= at < to */
 };
 
+enum cx_shadow_state { CX_SHADOW_VACANT, CX_SHADOW_SUSPENDED, CX_SHADOW_ACTIVE, CX_SHADOW_CLAIMED };
+
 struct cx_shadow {
     coex_handle *base;
-    coex_handle *end;   /* committed up to here */
-    cx_range range;
+    coex_handle *end;   /* usable up to here */
+    cx_range range;     /* a thread's own stack grows in its own reservation; empty for stacks from the arena */
+    coex_handle *top;   /* while suspended */
+    cx_a32 state;       /* enum cx_shadow_state; see stack.h */
+    cx_a64 done;        /* cycle in which its words are frozen, read, or pushed black. See stack.h */
+    uint32_t number;    /* of the record */
+    uint32_t next;      /* vacant record */
+    uint32_t size_class;
+    cx_a64 thread;      /* for reports: whose frames these are */
     cx_a64 frozen;      /* lo << 32 | hi. W: owner (freeze, cut) and collector (claim), cas acq_rel. R: acquire */
     cx_a64 scanned;     /* W: collector release; owner resets at freeze. R: owner acquire. INV-SHADOW-2 */
     cx_range copy_range; /* checked builds: what the frozen words held (INV-SHADOW-1) */

@@ -25,9 +25,6 @@ int cx_registry_init(struct cx_registry *registry)
 
 void cx_registry_fini(struct cx_registry *registry)
 {
-    uint32_t count = cx_a32_load_acquire(&registry->count);
-    for (uint32_t i = 0; i < count; i++)
-        cx_shadow_fini(&cx_registry_at(registry, i)->shadow);
     cx_range_release(&registry->range);
     cx_mutex_fini(&registry->lock);
 }
@@ -87,9 +84,9 @@ static struct cx_thread *thread_take_record_locked(struct cx_registry *registry)
         return NULL;
     }
     struct cx_thread *thread = cx_registry_at(registry, number);
-    if (cx_shadow_init(&thread->shadow, cx_world.config.shadow_stack_slots) != COEX_GC_OK)
+    thread->home = cx_stack_create_home(&cx_world.stacks, cx_world.config.shadow_stack_slots);
+    if (thread->home == NULL)
         return NULL;
-    cx_shadow_reset(&thread->shadow, &thread->words.top);
     thread->number = number;
     cx_a32_store_release(&registry->count, number + 1);
     return thread;
@@ -97,7 +94,9 @@ static struct cx_thread *thread_take_record_locked(struct cx_registry *registry)
 
 static void thread_prepare(struct cx_thread *thread)
 {
-    thread->words.limit = thread->shadow.end;
+    thread->shadow = thread->home;
+    thread->words.top = thread->home->base + 1;
+    thread->words.limit = thread->shadow->end;
     thread->words.watermark = NULL;
     thread->words.table = cx_world.handles.table;
     thread->in_handler = false;
@@ -120,6 +119,9 @@ static void thread_take_state_locked(struct cx_thread *thread, const struct cx_t
     thread->black = parent != NULL ? parent->black : phase >= CX_PHASE_ROOTS;
     thread->words.barrier = parent != NULL ? parent->words.barrier : phase != CX_PHASE_IDLE;
     cx_a64_store_release(&thread->acked, cx_a64_load_relaxed(&thread->requested));
+    /* An empty stack, or one with a black parent's argument: nothing on it is to be read in this cycle. */
+    cx_a64_store_relaxed(&thread->home->done, thread->black ? cx_a64_load_relaxed(&cx_world.cycle) : 0);
+    cx_a32_store_release(&thread->home->state, CX_SHADOW_ACTIVE);
 }
 
 struct cx_thread *cx_thread_create_locked(struct cx_thread *parent, coex_handle argument)
@@ -151,7 +153,8 @@ void cx_thread_destroy(struct cx_thread *thread)
     struct cx_registry *registry = &cx_world.registry;
     uint64_t bytes = cx_tlab_bytes(&thread->tlab, &thread->words);
     cx_tlab_give_up(&thread->tlab, &thread->words, &cx_world.heap);
-    cx_shadow_reset(&thread->shadow, &thread->words.top);
+    cx_a32_store_release(&thread->home->state, CX_SHADOW_VACANT); /* it stays with the record, and is nothing to the collector */
+    cx_shadow_reset(thread->home, &thread->words.top);
     CX_POINT("thread-exit-before-buffer");
     cx_grey_hand_over(&cx_world.grey, &thread->buffer);
     cx_grey_give_empty(&cx_world.grey, thread->buffer);
@@ -189,7 +192,8 @@ static void thread_vanish(struct cx_registry *registry, struct cx_thread *thread
     registry->gone_allocations += cx_a64_load_relaxed(&thread->allocations);
     registry->gone_bytes += cx_a64_load_relaxed(&thread->bytes);
     cx_thread_abandon_handles_locked(thread);
-    cx_shadow_reset(&thread->shadow, &thread->words.top);
+    cx_a32_store_relaxed(&thread->home->state, CX_SHADOW_VACANT);
+    cx_shadow_reset(thread->home, &thread->words.top);
     thread->buffer = NULL;
     cx_a32_store_relaxed(&thread->state, CX_THREAD_VACANT);
     cx_a64_store_relaxed(&thread->acked, cx_a64_load_relaxed(&thread->requested));
@@ -212,9 +216,9 @@ void cx_registry_fork_child(struct cx_registry *registry, struct cx_thread *self
     self->black = false;
     self->buffer = NULL;
     self->words.watermark = NULL;
-    cx_shadow_drop_frozen(&self->shadow);
+    cx_shadow_drop_frozen(self->shadow);
     cx_a64_store_relaxed(&self->acked, cx_a64_load_relaxed(&self->requested));
-    cx_aptr_store_relaxed(cx_aptr_at(&self->words.limit), self->shadow.end);
+    cx_aptr_store_relaxed(cx_aptr_at(&self->words.limit), self->shadow->end);
     cx_a64_store_relaxed(&self->os_id, cx_os_thread_id());
 }
 

@@ -37,6 +37,7 @@
 #include "gc/heap.h"
 #include "gc/options.h"
 #include "gc/shadow.h"
+#include "gc/stack.h"
 #include "gc/tlab.h"
 #include "gc/type.h"
 
@@ -66,7 +67,8 @@ struct cx_thread {
     cx_a64 requested;      /* W: collector, seq, under the registry lock. R: owner seq */
     cx_a64 acked;          /* W: who answers, release. R: collector acquire */
     cx_a32 mode;           /* enum cx_mode. W: as above, seq. R: collector seq */
-    struct cx_shadow shadow;
+    struct cx_shadow *shadow; /* the stack it is on. Owner's, as its words are */
+    struct cx_shadow *home;   /* the one that came with the record */
     cx_a64 allocations;    /* W: owner at slow paths, relaxed. R: statistics */
     cx_a64 bytes;          /* likewise */
 
@@ -105,6 +107,7 @@ struct cx_world {
     struct cx_types types;
     struct cx_heap heap;
     struct cx_grey grey;
+    struct cx_stacks stacks;
     struct cx_registry registry;
     cx_a32 phase;              /* enum cx_phase. W: collector, under the registry lock (MARK, SWEEP: without). R: relaxed by
                                   barriers: it can be stale only towards SYNC or ROOTS, which shades more */
