@@ -9,6 +9,8 @@
 extern "C" {
 #endif
 
+#define COEX_GC_TIMES_BUCKETS 32
+
 /* Times of one kind, in nanoseconds. Percentiles are upper bounds within 1/8 of the value. */
 typedef struct coex_gc_times {
     uint64_t count;
@@ -16,6 +18,7 @@ typedef struct coex_gc_times {
     uint64_t p99;
     uint64_t p999;
     uint64_t max;
+    uint64_t bucket[COEX_GC_TIMES_BUCKETS]; /* bucket[i]: how many of 2^i to 2^(i+1)-1 ns; the first has also 0, the last all above */
 } coex_gc_times;
 
 typedef struct coex_gc_stats {

@@ -37,6 +37,7 @@ void cx_os_free(void *piece);
 uint64_t cx_os_now_ns(void);        /* monotonic */
 uint64_t cx_os_thread_cpu_ns(void); /* time on the CPU of this thread */
 void cx_os_sleep_ns(uint64_t nanoseconds);
+void cx_os_yield(void); /* lets another thread have the core, if one wants it */
 uint64_t cx_os_random(void);
 
 /* Threads of the library itself: all signals blocked. */

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,8 @@ void cx_os_sleep_ns(uint64_t nanoseconds)
     while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) {
     }
 }
+
+void cx_os_yield(void) { sched_yield(); }
 
 uint64_t cx_os_random(void)
 {

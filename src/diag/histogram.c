@@ -54,11 +54,16 @@ coex_gc_times cx_histogram_times(const struct cx_histogram *histogram)
     uint64_t count = cx_a64_load_relaxed(&histogram->count);
     if (count == 0)
         return (coex_gc_times){0};
-    return (coex_gc_times){
+    coex_gc_times times = {
         .count = count,
         .p50 = histogram_percentile(histogram, count, 50, 100),
         .p99 = histogram_percentile(histogram, count, 99, 100),
         .p999 = histogram_percentile(histogram, count, 999, 1000),
         .max = cx_a64_load_relaxed(&histogram->max),
     };
+    for (unsigned i = 0; i < CX_HISTOGRAM_BUCKETS; i++) {
+        unsigned power = i < 2 ? 0 : i < 4 ? 1 : i < 8 ? 2 : i / 8 + 2;
+        times.bucket[power < COEX_GC_TIMES_BUCKETS ? power : COEX_GC_TIMES_BUCKETS - 1] += cx_a64_load_relaxed(&histogram->bucket[i]);
+    }
+    return times;
 }

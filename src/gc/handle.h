@@ -29,7 +29,7 @@
 #include "gc/layout.h"
 
 enum { CX_BITMAPS = 7 };
-enum { CX_HELD_WORDS = 16 }; /* words a thread takes at once at most: a lock per 1,024 allocations costs nothing */
+enum { CX_HELD_WORDS = 64 }; /* words a thread takes at once at most: a lock per 4,096 allocations costs nothing */
 
 /* What a thread holds: claimed words that it has not begun. (The word it is in is in its ABI words.) Owner only. */
 struct cx_held {
@@ -51,9 +51,11 @@ struct cx_handles {
     cx_a64 *available;
     uint64_t max;        /* handles, a multiple of 4,096 */
     cx_a64 committed;    /* handles. W: grow, release, under the lock. R: acquire */
+    __attribute__((aligned(64))) /* what claims write, apart from what everybody reads */
     cx_mutex lock;       /* claims and growth */
     uint64_t search;     /* under the lock: word of `available` to look at next */
     cx_a64 rewind;       /* lowest word of `available` that got bits since the last look. W: cas. R: claim, exchange */
+    __attribute__((aligned(64)))
     cx_a64 claimed;      /* handles ever claimed, and recycled: relaxed counters */
     cx_a64 recycled;
     cx_a64 retired_now;

@@ -353,9 +353,10 @@ static uint32_t heap_sweep_for_self(struct cx_heap *heap)
     }
 }
 
-uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes)
+uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes, uint32_t *spare, uint32_t most, uint32_t *spares)
 {
     uint32_t block = CX_NO_BLOCK;
+    *spares = 0;
     if (holes) {
         cx_mutex_lock(&heap->lock);
         block = heap_pop_partial_locked(heap);
@@ -366,10 +367,16 @@ uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes)
     if (block == CX_NO_BLOCK) {
         cx_mutex_lock(&heap->lock);
         block = heap_pop_free_locked(heap);
+        /* Near a limit blocks are for those who need them now. */
+        bool roomy = heap->limit == 0 || cx_a64_load_relaxed(&heap->used) < heap->limit / 2;
+        while (block != CX_NO_BLOCK && roomy && *spares < most && (spare[*spares] = heap_pop_free_locked(heap)) != CX_NO_BLOCK)
+            ++*spares;
         cx_mutex_unlock(&heap->lock);
     }
     return block;
 }
+
+void cx_heap_return_block(struct cx_heap *heap, uint32_t block) { heap_push_free(heap, block); }
 
 uint64_t cx_heap_trim_gct(struct cx_heap *heap, uint64_t keep)
 {
@@ -410,13 +417,19 @@ uint64_t cx_heap_trim_gct(struct cx_heap *heap, uint64_t keep)
     return gone;
 }
 
-void cx_heap_fork_child(struct cx_heap *heap, uint32_t own, uint32_t own_overflow)
+void cx_heap_fork_child(struct cx_heap *heap)
 {
     uint32_t count = cx_a32_load_relaxed(&heap->count);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t state = cx_a32_load_relaxed(&heap->blocks[i].state);
-        if (i != own && i != own_overflow && (state == CX_BLOCK_OWNED || state == CX_BLOCK_SWEEPING))
+        if (state == CX_BLOCK_OWNED || state == CX_BLOCK_SWEEPING)
             cx_a32_store_relaxed(&heap->blocks[i].state, CX_BLOCK_USED);
     }
     cx_a32_store_relaxed(&heap->sweep_end, 0);
+}
+
+void cx_heap_fork_keep(struct cx_heap *heap, uint32_t block)
+{
+    if (block != CX_NO_BLOCK)
+        cx_a32_store_relaxed(&heap->blocks[block].state, CX_BLOCK_OWNED);
 }

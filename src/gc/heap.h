@@ -45,15 +45,19 @@ _Static_assert(sizeof(struct cx_block) == 128, "two cache lines, so that blocks 
 struct cx_heap {
     char *base;
     struct cx_block *blocks;
+    uint64_t limit;              /* bytes; 0: none */
+    bool poison;
+    __attribute__((aligned(64)))
     cx_mutex lock;
     uint32_t free_list;          /* last freed first: its memory is warm */
     uint32_t partial_list;
     cx_a32 count;                /* blocks ever used. W: under the lock, release. R: acquire */
     cx_a32 free_count;           /* on free_list */
     uint32_t committed;          /* blocks; under the lock */
-    uint64_t limit;              /* bytes; 0: none */
     cx_a64 used;                 /* INV-HEAP-3. W: cas. R: relaxed */
+    __attribute__((aligned(64))) /* read by every slow allocation */
     cx_a64 taken;                /* bytes handed out for allocation so far; what the pace is measured by. Relaxed */
+    __attribute__((aligned(64)))
     cx_a64 sweep_next;           /* next block to sweep. W: add, acq_rel */
     cx_a32 sweep_end;            /* blocks to sweep; 0: no sweep runs. W: collector, release. R: acquire */
     cx_a64 swept_free_lines;     /* in blocks that stayed in use; of the running or last sweep, relaxed */
@@ -62,7 +66,6 @@ struct cx_heap {
     cx_a64 swept_longest;
     cx_a64 growths;
     cx_a64 returned;             /* bytes given back to the operating system */
-    bool poison;
     cx_range range;
     cx_range block_range;
     struct cx_large large;
@@ -72,8 +75,11 @@ int cx_heap_init(struct cx_heap *heap, uint64_t initial, uint64_t limit, bool po
 void cx_heap_fini(struct cx_heap *heap);
 
 /* A block for the caller to own: one with holes if `holes` (swept ones first; while a sweep runs, the caller may sweep some
- * itself), or an empty one. CX_NO_BLOCK: full. */
-uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes);
+ * itself), or an empty one. CX_NO_BLOCK: full. If it is an empty one, up to `most` more come with it into `spare`; *spares is how many. */
+enum { CX_SPARE_BLOCKS = 8 };
+uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes, uint32_t *spare, uint32_t most, uint32_t *spares);
+/* An empty block that was not used goes back. */
+void cx_heap_return_block(struct cx_heap *heap, uint32_t block);
 /* The owner is done with it. */
 void cx_heap_give_up_block(struct cx_heap *heap, uint32_t block);
 /* A hole in a block one owns: the next run of free lines at or after `from`, marked HELD for a black thread. False: none left. */
@@ -96,8 +102,9 @@ void cx_heap_sweep_end_gct(struct cx_heap *heap);
 /* Gives empty blocks beyond `keep` bytes of them back to the operating system; returns how many bytes. */
 uint64_t cx_heap_trim_gct(struct cx_heap *heap, uint64_t keep);
 
-/* Blocks of threads that are not there any more, and of a sweep that ran, are nobody's; `own` and `own_overflow` stay. */
-void cx_heap_fork_child(struct cx_heap *heap, uint32_t own, uint32_t own_overflow);
+/* Blocks of threads that are not there any more, and of a sweep that ran, are nobody's. */
+void cx_heap_fork_child(struct cx_heap *heap);
+void cx_heap_fork_keep(struct cx_heap *heap, uint32_t block); /* after it: this one is the caller's after all */
 
 static inline bool cx_heap_in_blocks(const struct cx_heap *heap, const void *address)
 {

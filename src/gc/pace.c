@@ -94,11 +94,15 @@ uint64_t cx_pace_work_owed_self(struct cx_thread *self)
     return (owed < PACE_MOST_ASSISTS ? owed : PACE_MOST_ASSISTS) * CX_ASSIST_NS;
 }
 
+/* Outside of MARK, or with nothing to trace, there is no work to share: but the collector may be waiting for a core, which this thread can
+ * let go of. That is no wait: if nobody wants the core, it goes on. */
 void cx_pace_assist_self(uint64_t nanoseconds)
 {
     uint64_t goal = cx_a64_load_relaxed(&cx_pace.goal);
-    if (cx_phase_now() != CX_PHASE_MARK || cx_a64_load_relaxed(&cx_world.heap.used) < goal + goal / 2)
+    if (cx_a64_load_relaxed(&cx_world.heap.used) < goal + goal / 2)
         return;
-    if (cx_mark_assist_self(nanoseconds, &cx_pace.assist_marked))
+    if (cx_phase_now() == CX_PHASE_MARK && cx_mark_assist_self(nanoseconds, &cx_pace.assist_marked))
         cx_a64_add_relaxed(&cx_pace.assists, 1);
+    else
+        cx_os_yield();
 }

@@ -138,8 +138,9 @@ static void runtime_fork_child(void)
         cx_aptr_store_relaxed(&cx_world.fresh, NULL);
         cx_stacks_fork_child(&cx_world.stacks, self != NULL ? self->shadow : NULL);
         cx_registry_fork_child(&cx_world.registry, self);
-        cx_heap_fork_child(&cx_world.heap, self != NULL ? self->tlab.block : CX_NO_BLOCK,
-                           self != NULL ? self->tlab.overflow : CX_NO_BLOCK);
+        cx_heap_fork_child(&cx_world.heap);
+        if (self != NULL)
+            cx_tlab_fork_child(&self->tlab, &cx_world.heap);
         cx_grey_fork_child(&cx_world.grey);
         cx_weak_fork_child();
         cx_event_fork_unlock();

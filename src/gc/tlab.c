@@ -32,6 +32,17 @@ static void tlab_set_hole(struct cx_tlab *tlab, struct coex_gc_thread *words, ch
     words->end = tlab->slow_always ? 0 : (uint64_t)end;
 }
 
+/* A block: one with holes if there are such, else an empty one, of the spares first. */
+static uint32_t tlab_take_block(struct cx_tlab *tlab, struct cx_heap *heap, bool holes)
+{
+    if (tlab->spares > 0)
+        return tlab->spare[--tlab->spares];
+    uint32_t block = cx_heap_take_block(heap, holes, tlab->spare, tlab->appetite, &tlab->spares);
+    if (tlab->appetite < CX_SPARE_BLOCKS)
+        tlab->appetite = tlab->appetite == 0 ? 1 : tlab->appetite * 2;
+    return block;
+}
+
 /* The next hole: of this block, or of another one. False: full. */
 static bool tlab_next_hole(struct cx_tlab *tlab, struct coex_gc_thread *words, struct cx_heap *heap, bool black)
 {
@@ -46,7 +57,7 @@ static bool tlab_next_hole(struct cx_tlab *tlab, struct coex_gc_thread *words, s
             tlab_set_hole(tlab, words, NULL, NULL);
             cx_heap_give_up_block(heap, tlab->block);
         }
-        tlab->block = cx_heap_take_block(heap, true);
+        tlab->block = tlab_take_block(tlab, heap, true);
         if (tlab->block == CX_NO_BLOCK)
             return false;
     }
@@ -56,7 +67,7 @@ static char *tlab_place_in_overflow(struct cx_tlab *tlab, struct cx_heap *heap, 
 {
     char *place = tlab_bump(&tlab->overflow_cursor, tlab->overflow_end, bytes, prefix, align);
     if (place == NULL) {
-        uint32_t fresh = cx_heap_take_block(heap, false);
+        uint32_t fresh = tlab_take_block(tlab, heap, false);
         char *start, *end;
         if (fresh == CX_NO_BLOCK)
             return NULL;
@@ -106,5 +117,15 @@ void cx_tlab_give_up(struct cx_tlab *tlab, struct coex_gc_thread *words, struct 
     if (tlab->overflow != CX_NO_BLOCK)
         cx_heap_give_up_block(heap, tlab->overflow);
     tlab->block = tlab->overflow = CX_NO_BLOCK;
+    while (tlab->spares > 0)
+        cx_heap_return_block(heap, tlab->spare[--tlab->spares]);
     tlab->overflow_cursor = tlab->overflow_end = 0;
+}
+
+void cx_tlab_fork_child(const struct cx_tlab *tlab, struct cx_heap *heap)
+{
+    cx_heap_fork_keep(heap, tlab->block);
+    cx_heap_fork_keep(heap, tlab->overflow);
+    for (uint32_t i = 0; i < tlab->spares; i++)
+        cx_heap_fork_keep(heap, tlab->spare[i]);
 }

@@ -14,6 +14,9 @@ struct cx_tlab {
     uint64_t start;    /* of the hole, for the count of bytes */
     uint64_t overflow_cursor, overflow_end;
     uint64_t bytes;    /* of objects in holes that are done with, and of large ones */
+    uint32_t spares;   /* empty blocks taken along, so that a lock serves for several */
+    uint32_t appetite; /* for them: doubles, so that a thread that allocates little holds little */
+    uint32_t spare[CX_SPARE_BLOCKS];
     uint64_t taken;    /* bytes of holes, overflow blocks and large objects so far */
     bool slow_always;  /* debugging: stress */
 };
@@ -26,6 +29,8 @@ char *cx_tlab_place(struct cx_tlab *tlab, struct coex_gc_thread *words, struct c
 void cx_tlab_hold(struct cx_tlab *tlab, const struct coex_gc_thread *words, struct cx_heap *heap);
 /* The thread goes: its blocks are nobody's. */
 void cx_tlab_give_up(struct cx_tlab *tlab, struct coex_gc_thread *words, struct cx_heap *heap);
+/* After cx_heap_fork_child: the blocks of this thread stay its own. */
+void cx_tlab_fork_child(const struct cx_tlab *tlab, struct cx_heap *heap);
 /* Bytes of objects allocated so far. */
 uint64_t cx_tlab_bytes(const struct cx_tlab *tlab, const struct coex_gc_thread *words);
 
