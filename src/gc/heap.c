@@ -353,10 +353,9 @@ static uint32_t heap_sweep_for_self(struct cx_heap *heap)
     }
 }
 
-uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes, uint32_t *spare, uint32_t most, uint32_t *spares)
+uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes)
 {
     uint32_t block = CX_NO_BLOCK;
-    *spares = 0;
     if (holes) {
         cx_mutex_lock(&heap->lock);
         block = heap_pop_partial_locked(heap);
@@ -367,13 +366,21 @@ uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes, uint32_t *spare, u
     if (block == CX_NO_BLOCK) {
         cx_mutex_lock(&heap->lock);
         block = heap_pop_free_locked(heap);
-        /* Near a limit blocks are for those who need them now. */
-        bool roomy = heap->limit == 0 || cx_a64_load_relaxed(&heap->used) < heap->limit / 2;
-        while (block != CX_NO_BLOCK && roomy && *spares < most && (spare[*spares] = heap_pop_free_locked(heap)) != CX_NO_BLOCK)
-            ++*spares;
         cx_mutex_unlock(&heap->lock);
     }
     return block;
+}
+
+/* None near a limit, where blocks are for those who need them now, and none while there are blocks with holes. */
+uint32_t cx_heap_take_spares(struct cx_heap *heap, uint32_t *spare, uint32_t most)
+{
+    uint32_t count = 0;
+    cx_mutex_lock(&heap->lock);
+    bool roomy = heap->limit == 0 || cx_a64_load_relaxed(&heap->used) < heap->limit / 2;
+    while (roomy && heap->partial_list == CX_NO_BLOCK && count < most && (spare[count] = heap_pop_free_locked(heap)) != CX_NO_BLOCK)
+        count++;
+    cx_mutex_unlock(&heap->lock);
+    return count;
 }
 
 void cx_heap_return_block(struct cx_heap *heap, uint32_t block) { heap_push_free(heap, block); }

@@ -37,7 +37,10 @@ static uint32_t tlab_take_block(struct cx_tlab *tlab, struct cx_heap *heap, bool
 {
     if (tlab->spares > 0)
         return tlab->spare[--tlab->spares];
-    uint32_t block = cx_heap_take_block(heap, holes, tlab->spare, tlab->appetite, &tlab->spares);
+    uint32_t block = cx_heap_take_block(heap, holes);
+    if (block == CX_NO_BLOCK)
+        return CX_NO_BLOCK;
+    tlab->spares = cx_heap_take_spares(heap, tlab->spare, tlab->appetite);
     if (tlab->appetite < CX_SPARE_BLOCKS)
         tlab->appetite = tlab->appetite == 0 ? 1 : tlab->appetite * 2;
     return block;
