@@ -72,7 +72,7 @@
 #define MUTABLE 2                /* set of handles whose objects are mutable; the others keep the field they were born with */
 #endif
 #ifndef LOCALS
-#define LOCALS 3                 /* 1: a frame has a single slot; else it has one for each handle */
+#define LOCALS THREADS           /* so many threads have frames with a slot for each handle; a frame of the others has one slot */
 #endif
 #ifdef WATERMARK
 #ifndef FRAMES
@@ -97,8 +97,7 @@
 #define DELETION_SHADE       1   /* the overwritten value is not shaded */
 #define INSERTION_SHADE      2   /* the written value is not shaded in SYNC and ROOTS */
 #define SWAP_STORE           3   /* a plain store instead of a compare-and-swap */
-#define SHADE_FIRST          4   /* an exchange, and what it returns is shaded afterwards */
-#define GLOBAL_BARRIER       5   /* stores into global root cells have no barrier */
+#define GLOBAL_BARRIER       4   /* stores into global root cells have no barrier */
 /* cycle */
 #define SYNC_HANDSHAKE      10   /* one handshake turns barriers on and scans roots */
 #define ROOT_SCAN           11   /* the top frame is not shaded at ROOTS */
@@ -262,11 +261,8 @@ bit  live[THREADS];              /* registered. W: under the registry lock */
 #define MARK  3                  /* a handshake in MARK is a flush */
 
 byte phase;
-#ifdef POLL
-bit  registry_locked;
-#define UNLOCKED (!registry_locked)
-#else
-#define UNLOCKED true            /* what is done under the lock is one step */
+#if WITHOUT == PHASE_FIRST
+byte late;                       /* 1 + the phase that is published after its requests */
 #endif
 byte handed;                     /* the list of buffers that were handed over, not looked at yet */
 byte grey;                       /* marked, not traced yet. Collector's own */
@@ -280,7 +276,7 @@ byte garbage;                    /* ghost: what was garbage when it called */
 
 /* ----------------------------------------------------------------------------------------------------- ghost: what is live */
 
-hidden byte reach, gi, gh;
+byte reach, gi, gh;               /* scratch, zero between steps */
 
 inline compute_reach()
 {
@@ -305,13 +301,13 @@ inline compute_reach()
 
 /* ----------------------------------------------------------------------------------------------------------- fewer states */
 
-/* The whole protocol can't tell these states apart, so only one of each kind is kept. With a step left out it might: then, and
- * with UNREDUCED, nothing is done here.
+/* The protocol can't tell these states apart, so only one of each kind is kept. Without one of the steps 10 to 29 it might: then,
+ * and with UNREDUCED, nothing is done here.
  *   A handle that is marked, or is on the collector's list and so about to be, is passed over in a buffer.
  *   Born decides nothing for a handle that is marked.
  *   What the sweep has passed is alive, whether by mark or by birth.
  *   From the sweep to Start, marks and born bits decide only what gets into buffers, and those are dropped at IDLE. */
-#if WITHOUT == NOTHING && !defined(UNREDUCED)
+#if (WITHOUT < 10 || WITHOUT > 29) && !defined(UNREDUCED)
 #define REDUCED
 inline forget(i) { buffer[i] = (phase == IDLE -> 0 : buffer[i] & ~(marked | handed)) }
 inline reduce()
@@ -323,6 +319,17 @@ inline reduce_swept(set) { marked = marked | (born & (set)); born = born & ~(set
 #else
 inline reduce() { skip }
 inline reduce_swept(set) { skip }
+#endif
+/* Nobody sees when a thread fills its buffer: one step with the read. */
+#if defined(REDUCED)
+#define NEXT_STEP
+#else
+#define NEXT_STEP }; atomic {
+#endif
+#ifdef COARSE
+#define NEXT_STEP_FINE                                 /* one more step saved, not without loss */
+#else
+#define NEXT_STEP_FINE }; atomic {
 #endif
 
 /* ----------------------------------------------------------------------------------------------- what a thread's answer is */
@@ -422,12 +429,7 @@ inline pick(var, set)
   fi
 }
 
-#if LOCALS == 1
-#define KEEP 0
-#else
-#define KEEP ALL
-#endif
-inline put_into_frame(h) { TOP(me) = (TOP(me) & KEEP) | SET(h) }
+inline put_into_frame(h) { TOP(me) = (me < LOCALS -> TOP(me) | SET(h) : SET(h)) }
 
 /* ---- allocation ---- */
 
@@ -569,14 +571,13 @@ inline settle(t)
 inline return_barrier()
 {
   if
-  :: atomic { hi[me] <= x || without(RETURN_BARRIER) }
-  :: atomic { hi[me] > x && !without(RETURN_BARRIER) ->
-       hi[me] = (lo[me] > x -> lo[me] : x);            /* compare-and-swap of the range: takes x and what is above it */
-       printf("T%d: frozen frames from %d are its own\n", me, hi[me]) };
-     if
-     :: atomic { hi[me] == x -> buffer[me] = buffer[me] | (frame[me * FRAMES + x] & ~marked); maybe_full(me) }
-     :: atomic { hi[me] > x && (done[me] > x || without(RETURN_WAIT)) }         /* the collector was first: wait for it */
-     fi
+  :: atomic { hi[me] <= x || without(RETURN_BARRIER) }                /* not frozen */
+  :: atomic { hi[me] > x && lo[me] <= x && !without(RETURN_BARRIER) ->
+       hi[me] = x; printf("T%d: takes frozen frame %d\n", me, x) };  /* compare-and-swap: from x up it is the thread's own */
+     atomic { buffer[me] = buffer[me] | (frame[me * FRAMES + x] & ~marked); maybe_full(me); reduce() }
+  :: atomic { hi[me] > x && lo[me] > x && !without(RETURN_BARRIER) ->
+       hi[me] = lo[me]; printf("T%d: the collector is at frame %d\n", me, x) };        /* compare-and-swap: cuts the range */
+     atomic { done[me] > x || hi[me] == 0 || without(RETURN_WAIT) }
   fi;
   d_step { settle(me) }
 }
@@ -591,15 +592,13 @@ unborn:
   if
   :: atomic { live[me] -> goto in_native }                            /* spawned, in native mode */
   /* INV-THREAD-1: who attaches, under the registry lock, takes the state that belongs to the phase. It has no handles. */
-  :: atomic { !live[me] && (UNLOCKED || without(ATTACH_LOCK)) -> v = phase;
-       if :: without(ATTACH_LOCK) :: else -> goto attach fi };
-     atomic { !live[me] && UNLOCKED ->
-attach:
-       if
-       :: live[me] -> v = 0; goto unborn                              /* this record was taken meanwhile */
-       :: else -> barrier[me] = (v != IDLE); colour[me] = (v >= ROOTS); v = 0; live[me] = 1;
-            printf("T%d: attaches, barrier %d colour %d\n", me, barrier[me], colour[me])
-       fi }
+  :: atomic { !live[me] -> v = phase;
+#if WITHOUT == ATTACH_LOCK
+     };
+     atomic { if :: live[me] -> v = 0; goto in_native :: else fi;     /* a spawn has taken this record meanwhile */
+#endif
+       barrier[me] = (v != IDLE); colour[me] = (v >= ROOTS); v = 0; live[me] = 1;
+       printf("T%d: attaches, barrier %d colour %d\n", me, barrier[me], colour[me]) }
   fi;
 #endif
 
@@ -639,13 +638,19 @@ end:
 again:
      atomic { old[me] = field[x];
        printf("T%d: barrier reads o%d from o%d, to store o%d\n", me, old[me], x, v);
-       if :: without(SHADE_FIRST) -> field[x] = v :: else fi };
+#ifdef EXCHANGE
+       field[x] = v };                                                /* and shade afterwards */
      atomic { shade_old(); maybe_full(me) };
-     atomic { shade_new(); maybe_full(me) };
+     atomic { shade_new(); maybe_full(me); old[me] = 0; x = 0; v = 0; goto end };
+     atomic { false;
+#endif
+     NEXT_STEP
+       shade_old(); maybe_full(me);
+     NEXT_STEP_FINE
+       shade_new(); maybe_full(me) };
      atomic {
        if
        :: field[x] == old[me] || without(SWAP_STORE) -> printf("T%d: o%d = o%d (was o%d)\n", me, x, v, field[x]); field[x] = v
-       :: without(SHADE_FIRST)
        :: else -> goto again                                          /* INV-BARRIER-3: another thread was first */
        fi;
        old[me] = 0; x = 0; v = 0 }
@@ -735,7 +740,7 @@ in_native:
 #ifdef SPAWN
   /* ---- spawn, with at most one argument, and exit; both under the registry lock ---- */
   /* INV-THREAD-2: the child starts in native mode, with its argument in its first slot, and in its parent's state. */
-  :: atomic { UNLOCKED && !live[1 - me] ->
+  :: atomic { !live[1 - me] ->
        pick_or_null(v, TOP(me));
        d_step {
          x = 1 - me;
@@ -745,9 +750,6 @@ in_native:
          :: without(INHERIT_BARRIER) -> pending[x] = 0; barrier[x] = 0; colour[x] = colour[me]
          :: else                     -> pending[x] = pending[me]; barrier[x] = barrier[me]; colour[x] = colour[me]
          fi;
-#ifdef POLL
-         limit[x] = !pending[x];
-#endif
          mode[x] = IN_NATIVE; looked[x] = 0; settled[x] = 0; live[x] = 1;
          printf("T%d: spawns T%d with o%d, pending %d barrier %d colour %d\n", me, x, v, pending[x], barrier[x], colour[x]);
          x = 0; v = 0
@@ -764,7 +766,7 @@ in_native:
      atomic { if :: hi[me] > lo[me] -> hi[me] = lo[me] :: else fi };
      atomic { done[me] == lo[me] || without(EXIT_WAIT) -> skip };
 #endif
-     atomic { UNLOCKED ->
+     atomic {
        if :: without(EXIT_BUFFER) -> buffer[me] = 0 :: else -> hand_over(me) fi;
 #ifdef WATERMARK
        lo[me] = 0; hi[me] = 0; done[me] = 0;
@@ -785,15 +787,33 @@ in_native:
 
 #define PENDING(i) pending[i]
 
-/* One critical section of the registry lock: nobody comes or goes in between. */
+/* Ask all threads for something: one critical section of the registry lock, so nobody comes or goes meanwhile.
+ * INV-PHASE-1: the phase is there before the requests that it explains. */
+inline publish(p)
+{
+#if WITHOUT == PHASE_FIRST
+  late = p + 1;
+#else
+  phase = p;
+#endif
+  reduce();
+  EACH_THREAD(request);
+  printf("C: publishes phase %d\n", p)
+}
 inline request(i)
 {
-  if :: LIVE(i) -> pending[i] = 1 :: else fi;
+  if
+  :: LIVE(i) && !without(LIMIT_LAST) -> pending[i] = 1
+  :: else
+  fi;
+#ifdef POLL
+  if :: without(LIMIT_LAST) -> limit[i] = 0 :: else fi;
+  asking[i] = 1                                        /* the other store is to follow, see AWAIT_THEN */
+#endif
 #ifdef MODES
   assert(!STRANDED(i))
 #endif
 }
-inline publish(p) { phase = p; reduce(); EACH_THREAD(request); printf("C: publishes phase %d\n", p) }
 
 #ifdef MODES
 /* The collector looks once at each thread that has not answered: native, it claims it and answers for it; managed, the thread
@@ -802,7 +822,7 @@ inline publish(p) { phase = p; reduce(); EACH_THREAD(request); printf("C: publis
 #define NATIVE_ONE(i)  (TO_LOOK(i) && mode[i] == IN_NATIVE)
 #define MANAGED_ONE(i) (TO_LOOK(i) && mode[i] != IN_NATIVE)
 
-inline early_look(i) { if :: mode[i] == MANAGED -> looked[i] = 1 :: else fi }     /* without(REQUEST_FIRST) */
+inline early_look(i) { if :: LIVE(i) && mode[i] == MANAGED -> looked[i] = 1 :: else fi }
 
 /* Thread t is claimed; this is answer() by another hand. */
 inline answer_for(t)
@@ -829,16 +849,33 @@ inline answer_for(t)
  * the same atomic step as the end of the wait: fewer states. */
 #if WITHOUT == WAIT_FOR_ALL
 #define AWAIT_THEN(act) do :: atomic { !pending[t] && t + 1 < THREADS -> t++ } \
-                           :: atomic { !pending[t] && t + 1 == THREADS -> t = 0; act; break } LOOK_AND_ANSWER od
+                           :: atomic { !pending[t] && t + 1 == THREADS -> t = 0; act; break } ANSWER_FOR_NATIVE od
 #else
-#define AWAIT_THEN(act) do :: atomic { !ANY(PENDING) -> act; break } LOOK_AND_ANSWER od
+#define AWAIT_THEN(act) do :: atomic { !ANY(PENDING) && ASKED -> act; break } ZERO_LIMITS ANSWER_FOR_NATIVE od
 #endif
 #ifdef MODES
-#define LOOK_AND_ANSWER \
+#define ANSWER_FOR_NATIVE \
   :: atomic { ANY(MANAGED_ONE) -> CHOOSE(v, MANAGED_ONE); looked[v] = 1; v = 0 } \
   :: atomic { ANY(NATIVE_ONE) -> CHOOSE(v, NATIVE_ONE); mode[v] = CLAIMED; printf("C: claims T%d\n", v) }; answer_for(v)
 #else
-#define LOOK_AND_ANSWER
+#define ANSWER_FOR_NATIVE
+#endif
+#if defined(POLL)
+#define ASKING(i) asking[i]
+#define ASKED (!ANY(ASKING))
+#define ZERO_LIMITS :: atomic { ANY(ASKING) -> CHOOSE(v, ASKING); zero_limit(v); v = 0 }
+inline zero_limit(i)
+{
+  if :: without(LIMIT_LAST) -> pending[i] = 1 :: else -> limit[i] = 0 fi;
+  asking[i] = 0;
+  assert(!SWALLOWED(i))
+}
+#elif WITHOUT == PHASE_FIRST
+#define ASKED (late == 0)
+#define ZERO_LIMITS :: atomic { late != 0 -> phase = late - 1; late = 0 }
+#else
+#define ASKED true
+#define ZERO_LIMITS
 #endif
 
 /* ------------------------------------------------------------------------------------------------------- collector: marking */
@@ -992,9 +1029,6 @@ inline clear_one(h)
 {
   marked = marked & ~SET(h);
   if :: without(BORN_DROP) :: else -> born = born & ~SET(h) fi;
-#ifdef LINES
-  line_marked = 0; line_held = 0; line_passed = 0;
-#endif
   handed = 0                                           /* left by threads that exited after the last flush */
 }
 
@@ -1015,7 +1049,14 @@ start:
 #endif
 #endif
 
+#ifdef LINES
+  atomic { line_marked = 0; line_held = 0; line_passed = 0 };
+#endif
+
   /* ---- SYNC ---- */
+#if WITHOUT == REQUEST_FIRST
+  atomic { EACH_THREAD(early_look) };
+#endif
 #if WITHOUT == SYNC_HANDSHAKE
   atomic { publish(ROOTS) };
 #else
@@ -1087,7 +1128,7 @@ sweep:
 inline start_thread(t)
 {
 #ifdef SPAWN
-  live[t] = (t == 0);
+  live[t] = (t == 0); mode[t] = (t == 0 -> IN_NATIVE : MANAGED);
 #endif
 #ifdef POLL
   limit[t] = 1;

@@ -35,7 +35,8 @@ COEX_FAST coex_handle coex_fast_publish(struct coex_gc_thread *self, uint64_t bi
 COEX_FAST uint64_t *coex_fast_bump(struct coex_gc_thread *self, uint64_t size, uint32_t type_id)
 {
     uint64_t *start = (uint64_t *)self->cursor;
-    if (COEX_LIKELY(COEX_GC_SHAPE(self->table, type_id) == size + 1)) {
+    /* The bound costs nothing when the size is a constant; without it size + 1 could be the 0 of an unknown type. */
+    if (COEX_LIKELY(size < COEX_GC_SMALL_MAX && COEX_GC_SHAPE(self->table, type_id) == size + 1)) {
         uint64_t next = self->cursor + ((size + COEX_GC_HEADER_BYTES + 7) & ~(uint64_t)7);
         if (COEX_UNLIKELY(next > self->end))
             return NULL;

@@ -18,9 +18,11 @@ typedef struct cx_range {
 size_t cx_os_page_size(void);
 uint64_t cx_os_physical_memory(void);
 
-/* Reserve `bytes` of address space (rounded up to pages), nothing usable yet. A refused reservation is halved, down to `least`;
- * false if even that is refused. */
-bool cx_range_reserve(cx_range *range, size_t bytes, size_t least);
+/* Reserve `bytes` of address space (rounded up to pages), nothing usable yet. Where address space is limited (RLIMIT_AS) it is at most the
+ * `part`th part of it, so that all who ask get some; a refused reservation is halved. Never less than `least`: false if that is refused. */
+bool cx_range_reserve_part(cx_range *range, size_t bytes, size_t least, unsigned part);
+/* The same for what is small beside the heap. */
+static inline bool cx_range_reserve(cx_range *range, size_t bytes, size_t least) { return cx_range_reserve_part(range, bytes, least, 64); }
 /* Make the first `bytes` usable (rounded up to pages), zeroed. False: the system gives no memory, or it is past the reservation. */
 bool cx_range_commit(cx_range *range, size_t bytes);
 /* What is not usable yet reads as zero instead of faulting. False: the system would not. */

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,10 +36,13 @@ uint64_t cx_os_physical_memory(void)
 
 static size_t os_round_to_pages(size_t bytes) { return (bytes + cx_os_page_size() - 1) & ~(cx_os_page_size() - 1); }
 
-bool cx_range_reserve(cx_range *range, size_t bytes, size_t least)
+bool cx_range_reserve_part(cx_range *range, size_t bytes, size_t least, unsigned part)
 {
-    bytes = os_round_to_pages(bytes);
+    struct rlimit space;
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY && bytes > space.rlim_cur / part)
+        bytes = space.rlim_cur / part;
     least = os_round_to_pages(least);
+    bytes = os_round_to_pages(bytes > least ? bytes : least);
     for (;;) {
         void *base = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (base != MAP_FAILED) {

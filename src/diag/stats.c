@@ -1,6 +1,5 @@
 /* coex_gc_get_stats: gathers what the modules count. Any thread, any time. */
 #include "diag/listen.h"
-#include "gc/alloc.h"
 #include "gc/collector.h"
 #include "gc/finalize.h"
 #include "gc/pace.h"
@@ -92,14 +91,15 @@ void coex_gc_get_stats(coex_gc_stats *stats)
     stats_cycles(stats);
     stats->max_shadow_stack_depth_seen = cx_a64_load_relaxed(&cx_world.max_depth);
     uint32_t blocks = cx_a32_load_acquire(&cx_world.heap.count);
-    stats->overhead_bytes = cx_handles_overhead(&cx_world.handles) + (uint64_t)blocks * sizeof(struct cx_block);
+    stats->overhead_bytes = cx_handles_overhead(&cx_world.handles) + (uint64_t)blocks * sizeof(struct cx_block) +
+                            cx_large_overhead(&cx_world.heap.large);
     stats->heap_goal = cx_a64_load_relaxed(&cx_pace.goal);
     stats->bytes_live_last_cycle = cx_a64_load_relaxed(&cx_pace.live);
     cx_roots_count_pins(&stats->pinned_objects, &stats->pins);
     stats->finalizers_waiting = cx_finalize_waiting();
     stats->external_bytes = cx_a64_load_relaxed(&cx_pace.external);
     stats->assists = cx_a64_load_relaxed(&cx_pace.assists);
-    stats->hard_limit_waits = cx_alloc_limit_waits();
+    stats->hard_limit_waits = cx_a64_load_relaxed(&cx_pace.limit_waits);
     stats->late_threads = cx_a64_load_relaxed(&cx_listener.late_threads);
     stats->late_thread_id = cx_a64_load_relaxed(&cx_listener.late_thread_id);
     stats->stop_cpu = cx_histogram_times(&cx_listener.stop_cpu);

@@ -17,11 +17,6 @@ struct alloc_request {
     uint64_t bytes;  /* in all */
 };
 
-/* W: relaxed add. R: statistics. */
-static cx_a64 alloc_limit_waits;
-
-uint64_t cx_alloc_limit_waits(void) { return cx_a64_load_relaxed(&alloc_limit_waits); }
-
 /* ---------------------------------------------------------------- handles */
 
 /* The current word has at least one bit afterwards. False: none to be had. */
@@ -124,7 +119,7 @@ void cx_alloc_collect_self(struct cx_thread *self)
 /* Full: wait for a cycle, or for two. */
 static void alloc_wait(struct cx_thread *self, enum alloc_outcome outcome)
 {
-    cx_a64_add_relaxed(&alloc_limit_waits, 1);
+    cx_a64_add_relaxed(&cx_pace.limit_waits, 1);
     CX_POINT("limit-waits");
     cx_alloc_collect_self(self);
     if (outcome == ALLOC_NO_HANDLES)

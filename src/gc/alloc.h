@@ -17,6 +17,5 @@ coex_handle cx_alloc_slow_self(struct cx_thread *self, uint64_t size, uint32_t t
 
 /* Waits in native mode for a cycle that starts after the call. */
 void cx_alloc_collect_self(struct cx_thread *self);
-uint64_t cx_alloc_limit_waits(void);
 
 #endif

@@ -151,15 +151,16 @@ void coex_gc_freeze(coex_handle object)
 
 /* ------------------------------------------------------------------ frames */
 
-/* Room for `words` on the shadow stack, or the end: a program can't go on without its roots. */
-static void api_make_room(struct cx_thread *self, uint64_t words)
+/* Room for a header and `slots` on the shadow stack, or the end: a program can't go on without its roots. */
+static void api_make_room(struct cx_thread *self, uint64_t slots)
 {
-    if (words > UINT32_MAX || !cx_shadow_make_room_self(self->shadow, self->words.top, words)) {
+    uint64_t words = slots < UINT32_MAX ? slots + 1 : UINT32_MAX;
+    if (slots >= UINT32_MAX || !cx_shadow_make_room_self(self->shadow, self->words.top, words)) {
         uint64_t depth = 0;
         for (uint64_t at = (uint64_t)(self->words.top - self->shadow->base); at > 0; depth++)
             at = cx_shadow_frame_before(self->shadow, at);
         cx_fatal("shadow stack overflow: thread %llu has %llu frames and needs %llu more of shadow_stack_slots=%llu",
-                 (unsigned long long)cx_a64_load_relaxed(&self->os_id), (unsigned long long)depth - 1, (unsigned long long)words,
+                 (unsigned long long)cx_a64_load_relaxed(&self->os_id), (unsigned long long)depth - 1, (unsigned long long)slots + 1,
                  (unsigned long long)cx_world.config.shadow_stack_slots);
     }
     /* Unless a request has made it 0: that stays. */
@@ -187,7 +188,7 @@ static coex_handle *api_push(struct cx_thread *self, uint64_t num_slots)
 coex_handle *coex_gc_enter_frame_slow(uint64_t num_slots)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_enter_frame");
-    api_make_room(self, num_slots + 1);
+    api_make_room(self, num_slots);
     api_poll(self);
     return api_push(self, num_slots);
 }
@@ -197,7 +198,7 @@ coex_handle *coex_gc_enter_frame_with(uint64_t num_slots, uint64_t count, const 
     struct cx_thread *self = cx_thread_need_managed("coex_gc_enter_frame_with");
     if (count > num_slots)
         cx_fatal("coex_gc_enter_frame_with: %llu handles for %llu slots", (unsigned long long)count, (unsigned long long)num_slots);
-    api_make_room(self, num_slots + 1);
+    api_make_room(self, num_slots);
     coex_handle *slots = api_push(self, num_slots);
     for (uint64_t i = 0; i < count; i++)
         slots[i] = handles[i];
@@ -208,7 +209,7 @@ coex_handle *coex_gc_enter_frame_with(uint64_t num_slots, uint64_t count, const 
 coex_gc_frame *coex_gc_push_frame(uint64_t num_roots, coex_handle **locals)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_push_frame");
-    api_make_room(self, num_roots + 1);
+    api_make_room(self, num_roots);
     coex_handle *slots = api_push(self, num_roots);
     for (uint64_t i = 0; i < num_roots; i++)
         slots[i] = (uint64_t)(uintptr_t)locals[i] | COEX_GC_LOCAL_BIT;
@@ -253,7 +254,7 @@ void coex_gc_unwind_to(coex_handle *slots)
 void coex_gc_root_slow(coex_handle value)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_root");
-    api_make_room(self, 1); /* and no poll: the value is in no slot yet */
+    api_make_room(self, 0); /* and no poll: the value is in no slot yet */
     *self->words.top++ = value;
 }
 

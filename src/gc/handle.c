@@ -40,8 +40,8 @@ int cx_handles_init(struct cx_handles *handles, uint64_t initial, uint64_t max)
     /* Room for 2^32 entries at least, readable: a made-up type id or handle then reads zero, and its user gets a clear line and not
      * a fault. The table decides how many handles there can be; the bitmaps follow it. */
     uint64_t entries = max > HANDLE_READABLE ? max : HANDLE_READABLE;
-    bool good = cx_range_reserve(&handles->table_range, handle_shape_bytes + entries * sizeof(void *),
-                                 handle_shape_bytes + initial * sizeof(void *)) &&
+    bool good = cx_range_reserve_part(&handles->table_range, handle_shape_bytes + entries * sizeof(void *),
+                                      handle_shape_bytes + initial * sizeof(void *), 8) &&
                 cx_range_make_readable(&handles->table_range);
     if (good) {
         handles->table_range.huge = true;
@@ -84,8 +84,10 @@ uint64_t cx_handles_overhead(const struct cx_handles *handles)
 {
     uint64_t count = cx_a64_load_acquire(&handles->committed);
     uint64_t bytes = count * sizeof(void *);
-    for (int i = 0; i < CX_BITMAPS; i++)
-        bytes += handle_bitmap_bytes(i, count);
+    for (int i = 0; i < CX_BITMAPS; i++) {
+        if (i != 4 && i != 5) /* grey and watched: their pages are not touched but in a pinch */
+            bytes += handle_bitmap_bytes(i, count);
+    }
     return bytes;
 }
 

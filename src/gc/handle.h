@@ -80,7 +80,7 @@ static inline void cx_handles_make_born(struct cx_handles *handles, uint64_t wor
 /* Announce that a word has got free bits. */
 void cx_handles_announce(struct cx_handles *handles, uint64_t word);
 
-/* Committed bytes of the table and the bitmaps. */
+/* Bytes of the table and the bitmaps, for the handles there are so far. */
 uint64_t cx_handles_overhead(const struct cx_handles *handles);
 
 static inline bool cx_bit_test(const cx_a64 *bits, uint64_t index)

@@ -37,7 +37,7 @@ int cx_heap_init(struct cx_heap *heap, uint64_t initial, uint64_t limit, bool po
     uint64_t reserve = heap_reservation(limit);
     if (reserve < initial)
         reserve = initial;
-    if (!cx_range_reserve(&heap->range, reserve + CX_BLOCK_BYTES, initial + CX_BLOCK_BYTES))
+    if (!cx_range_reserve_part(&heap->range, reserve + CX_BLOCK_BYTES, initial + CX_BLOCK_BYTES, 4))
         return cx_error_set(COEX_GC_ENOMEM, "no address space for the heap");
     heap->range.huge = true;
     uintptr_t aligned = ((uintptr_t)heap->range.base + CX_BLOCK_BYTES - 1) & ~(uintptr_t)(CX_BLOCK_BYTES - 1);

@@ -31,7 +31,7 @@ int cx_large_init(struct cx_large *large, uint64_t reserve)
         large->page_shift++;
     if (reserve >> large->page_shift > UINT32_MAX - 1)
         reserve = (uint64_t)(UINT32_MAX - 1) << large->page_shift;
-    if (!cx_range_reserve(&large->range, reserve, (size_t)1 << 20))
+    if (!cx_range_reserve_part(&large->range, reserve, (size_t)1 << 20, 4))
         return cx_error_set(COEX_GC_ENOMEM, "no address space for large objects");
     size_t entries = (large->range.reserved >> large->page_shift) * sizeof(struct cx_run);
     if (!cx_range_reserve(&large->run_range, entries, entries)) {
@@ -137,7 +137,8 @@ static bool large_grow_locked(struct cx_large *large, uint32_t pages)
 {
     uint64_t most = large->range.reserved >> large->page_shift;
     uint64_t old = large->pages == 0 ? 1 : large->pages;
-    uint64_t least = old + pages;
+    uint64_t tail = large->pages != 0 && run_is_free(&large->runs[old - 1]) ? large->runs[old - 1].pages : 0;
+    uint64_t least = old + pages - (tail < pages ? tail : pages); /* what is free at the end counts */
     uint64_t wanted = old * 2 > least ? old * 2 : least;
     if (wanted < LARGE_FIRST_GROWTH)
         wanted = LARGE_FIRST_GROWTH;
@@ -208,6 +209,8 @@ uint64_t cx_large_size(struct cx_large *large)
     cx_mutex_unlock(&large->lock);
     return bytes;
 }
+
+uint64_t cx_large_overhead(struct cx_large *large) { return (cx_large_size(large) >> large->page_shift) * sizeof(struct cx_run); }
 
 uint64_t cx_large_give(struct cx_large *large, void *inside, bool poison)
 {

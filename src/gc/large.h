@@ -63,5 +63,6 @@ static inline uint64_t cx_large_round(const struct cx_large *large, uint64_t byt
 
 uint64_t cx_large_bytes(struct cx_large *large, const void *inside);
 uint64_t cx_large_size(struct cx_large *large); /* committed bytes */
+uint64_t cx_large_overhead(struct cx_large *large); /* of the side table */
 
 #endif

@@ -18,6 +18,7 @@ struct cx_pace {
     cx_a64 live;            /* heap bytes that survived the last cycle */
     cx_a64 external;        /* bytes that objects own outside the heap; W: add */
     cx_a64 external_taken;  /* bytes of it that were added so far; counts towards due_at like heap.taken */
+    cx_a64 limit_waits;     /* allocations that waited for a cycle at a hard limit */
     cx_a64 assists;
     cx_a64 assist_marked;   /* objects marked by assists in this cycle */
 };

@@ -5,7 +5,7 @@
 
 enum {
     STACK_LEAST_CLASS = 6,            /* 64 words */
-    STACK_ARENA_LEAST = 1 << 24       /* bytes, if the system refuses more */
+    STACK_ARENA_LEAST = 1 << 20       /* bytes, if the system refuses more */
 };
 #define STACK_ARENA_BYTES ((size_t)64 << 30) /* address space; memory comes as it is touched */
 

@@ -1,0 +1,28 @@
+(print (+ 1 2 3) " " (- 10 1 2) " " (- 5) " " (* 2 3 4) " " (+) " " (*))
+(print (quotient 17 5) " " (quotient -17 5) " " (remainder -17 5) " " (modulo -17 5) " " (modulo 17 -5))
+(print (= 1 1 1) (= 1 2) (< 1 2 3) (< 1 3 2) (> 3 2 1) (<= 1 1 2) (>= 2 2 1) (>= 1 2))
+(print (abs -7) " " (min 3 1 2) " " (max 3 1 2) " " (gcd 84 36) " " (expt 2 50))
+(print (even? 10) (odd? 10) (zero? 0) (positive? -1) (negative? -1))
+(print 576460752303423487 " " -576460752303423488)
+
+; Integers have 60 bits, and say so when that is not enough.
+(define (try thunk) (guard (e (#t (print (error-object-message e)))) (print (thunk))))
+(try (lambda () (+ 576460752303423487 1)))
+(try (lambda () (- -576460752303423488 1)))
+(try (lambda () (* 1073741824 1073741824)))
+(try (lambda () (* 4294967296 4294967296 4294967296)))
+(try (lambda () (- -576460752303423488)))
+(try (lambda () (quotient -576460752303423488 -1)))
+(try (lambda () (quotient 1 0)))
+(try (lambda () (modulo 1 0)))
+(try (lambda () (+ 1 'two)))
+
+(define (fib n) (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2)))))
+(print (map fib (iota 20)))
+
+(define (prime? n)
+  (let loop ((d 2))
+    (cond ((> (* d d) n) #t)
+          ((= (remainder n d) 0) #f)
+          (else (loop (+ d 1))))))
+(print (filter prime? (cddr (iota 60))))

@@ -1,0 +1,167 @@
+/*
+ * Little address space (RLIMIT_AS): reservations are halved until they fit, or init says that there is no memory. Growth
+ * that the system refuses is exhaustion like any other.
+ */
+#include "support/objects.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+
+/* What the process has mapped now, in bytes. */
+static uint64_t mapped(void)
+{
+    unsigned long pages = 0;
+    FILE *statm = fopen("/proc/self/statm", "r");
+    ck_assert_ptr_nonnull(statm);
+    ck_assert_int_eq(fscanf(statm, "%lu", &pages), 1);
+    fclose(statm);
+    return (uint64_t)pages * 4096;
+}
+
+static void limit_address_space(uint64_t bytes)
+{
+    struct rlimit limit;
+    ck_assert_int_eq(getrlimit(RLIMIT_AS, &limit), 0);
+    limit.rlim_cur = bytes;
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+/* A list that is walked again. */
+static void use_runtime(void)
+{
+    uint32_t pairs = type_pair();
+    coex_handle *slots = coex_gc_enter_frame(1);
+    for (uint64_t i = 0; i < 10000; i++) {
+        coex_handle h = new_pair(pairs, slots[0], i);
+        expect(h != 0);
+        slots[0] = h;
+    }
+    coex_gc_collect();
+    uint64_t expected = 10000;
+    for (coex_handle h = slots[0]; h != 0; h = coex_gc_load(h, 0)) expect_eq(((pair *)coex_gc_handle_deref(h))->value, --expected);
+    expect_eq(expected, 0);
+    coex_gc_leave_frame(slots);
+}
+
+TEST_TIMEOUT(init_succeeds_or_says_that_there_is_no_memory_whatever_the_limit, 60)
+{
+    if (test_is_sanitized()) return; /* their shadow memory alone is past any such limit */
+    coex_gc_config config = default_config();
+    uint64_t least_good = UINT64_MAX, most_bad = 0, before = mapped();
+    for (uint64_t room = 16 * MIB; room <= 64 * GIB; room += room / 3) {
+        limit_address_space(before + room);
+        int code = coex_gc_init_with(&config);
+        if (code == COEX_GC_OK) {
+            least_good = room < least_good ? room : least_good;
+            use_runtime();
+            coex_gc_shutdown();
+        } else {
+            most_bad = room;
+            ck_assert(code == COEX_GC_ENOMEM || code == COEX_GC_ETHREAD);
+            ck_assert_int_eq(coex_gc_last_error(), code);
+            ck_assert_str_ne(coex_gc_error_detail(), "");
+            ck_assert_ptr_null(coex_gc_get_current_thread());
+        }
+        limit_address_space(RLIM_INFINITY);
+        ck_assert_uint_le(mapped(), before + 80 * MIB); /* nothing is left behind, but what the C library keeps for threads */
+    }
+    printf("the largest limit that is too small: %" PRIu64 " MiB, the smallest that is enough: %" PRIu64 " MiB\n", most_bad / MIB,
+           least_good / MIB);
+    /* Memory for the initial sizes, a shadow stack (two in checked builds) and threads is enough. */
+    ck_assert_uint_lt(most_bad, GIB);
+    start_with(&config);
+    use_runtime();
+    coex_gc_shutdown();
+}
+
+TEST(small_configuration_works_in_little_address_space)
+{
+    if (test_is_sanitized()) return;
+    coex_gc_config config = default_config();
+    config.initial_handles = 65536;
+    config.initial_heap = 2 * MIB;
+    config.shadow_stack_slots = 65536;
+    uint64_t before = mapped();
+    limit_address_space(before + 256 * MIB);
+    ck_assert_int_eq(coex_gc_init_with(&config), COEX_GC_OK);
+    use_runtime();
+    coex_gc_shutdown();
+}
+
+TEST(heap_that_the_system_does_not_let_grow_is_full_and_not_broken)
+{
+    if (test_is_sanitized()) return;
+    coex_gc_config config = default_config();
+    config.initial_heap = 4 * MIB;
+    uint64_t before = mapped();
+    limit_address_space(before + 2 * GIB);
+    start_with(&config);
+    uint32_t refs = type_refs(), bytes = type_bytes();
+    coex_handle *slots = coex_gc_enter_frame(1);
+    uint64_t count = 0;
+    for (int round = 0; round < 2; round++) {
+        for (count = 0;; count++) {
+            coex_handle array = coex_gc_alloc(16, refs);
+            if (array == 0) break;
+            coex_gc_init_ref(array, 0, slots[0]);
+            slots[0] = array;
+            coex_handle big = coex_gc_alloc(MIB, bytes);
+            if (big == 0) break;
+            coex_gc_store(slots[0], 8, big);
+        }
+        ck_assert_int_eq(coex_gc_last_error(), COEX_GC_ENOMEM);
+        ck_assert_uint_gt(count, 16);
+        slots[0] = 0;
+    }
+    use_runtime();
+    coex_gc_shutdown();
+}
+
+static unsigned no_room;
+static pthread_barrier_t all_tried;
+
+static void register_at_once(unsigned index, void *unused)
+{
+    (void)index;
+    (void)unused;
+    coex_gc_register_thread();
+    bool registered = coex_gc_get_current_thread() != NULL;
+    if (registered) {
+        coex_gc_enter_native();
+    } else {
+        __atomic_add_fetch(&no_room, 1, __ATOMIC_RELAXED);
+        expect(coex_gc_last_error() == COEX_GC_ENOMEM || coex_gc_last_error() == COEX_GC_ETHREAD);
+        expect(coex_gc_error_detail()[0] != '\0');
+    }
+    pthread_barrier_wait(&all_tried);
+    if (registered) coex_gc_leave_native();
+}
+
+static void register_eight(void)
+{
+    no_room = 0;
+    coex_gc_enter_native();
+    run_threads(8, register_at_once, NULL);
+    coex_gc_leave_native();
+    ck_assert_uint_eq(stats_now().registered_thread_count, 1);
+}
+
+TEST(thread_for_which_there_is_no_shadow_stack_is_not_registered_and_knows_why)
+{
+    if (test_is_sanitized()) return;
+    coex_gc_config config = default_config();
+    config.initial_handles = 65536;
+    config.initial_heap = 2 * MIB;
+    config.shadow_stack_slots = (uint64_t)128 << 20; /* 1 GiB each */
+    start_with(&config);
+    pthread_barrier_init(&all_tried, NULL, 8);
+    limit_address_space(mapped() + 4 * GIB); /* room for the threads' own stacks, and for some of these */
+    register_eight();
+    ck_assert_uint_gt(no_room, 0);
+    ck_assert_uint_lt(no_room, 8);
+    limit_address_space(RLIM_INFINITY);
+    register_eight();
+    ck_assert_uint_eq(no_room, 0);
+    use_runtime();
+    coex_gc_shutdown();
+}

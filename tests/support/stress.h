@@ -1,0 +1,59 @@
+/*
+ * What stress tests share: how long they run, the runtimes they run on, and their own limit of memory.
+ *
+ * Environment: COEX_TEST_LARGE=1 makes each run a minute, COEX_TEST_SECONDS=n as long as one likes; COEX_TEST_SEED
+ * repeats the random choices of a run (not its interleaving).
+ */
+#ifndef COEX_TESTS_SUPPORT_STRESS_H
+#define COEX_TESTS_SUPPORT_STRESS_H
+
+#include "support/nodes.h"
+#include "support/objects.h"
+
+/* Seconds that a stress test may take before it counts as hung. */
+#define STRESS_TIMEOUT 300
+
+enum stress_runtime {
+    STRESS_PLAIN,    /* small, so that cycles never end; otherwise as users have it */
+    STRESS_VERIFIED, /* and each cycle's marks are verified, and what is freed is poisoned */
+    STRESS_HOSTILE   /* and every allocation takes the slow path and often asks for a cycle */
+};
+
+/* Starts the runtime and the clock. The calling thread is registered. */
+static inline void stress_start(enum stress_runtime runtime);
+/* Joins in with a last cycle and a look at the whole heap, and ends the runtime. */
+static inline void stress_end(void);
+
+bool stress_is_over(void);
+void stress_begin_clock(void);
+
+/* More than a test should keep alive: drop something. */
+static inline bool stress_is_crowded(void) { return stats_now().current_heap_used > 48 * MIB; }
+
+static inline void stress_start(enum stress_runtime runtime)
+{
+    coex_gc_config config = default_config();
+    config.initial_heap = MIB;
+    config.initial_handles = 4096;
+    config.max_handles = 1 << 22; /* bitmaps of the verifier have a bit for each */
+    config.percent = 50;
+    config.verify = runtime != STRESS_PLAIN;
+    config.poison = runtime != STRESS_PLAIN;
+    config.stress = runtime == STRESS_HOSTILE ? 500 : 0;
+    start_with(&config);
+    nodes_init();
+    stress_begin_clock();
+}
+
+static inline void stress_end(void)
+{
+    coex_gc_collect();
+    ck_assert_int_eq(coex_gc_validate_heap(), 0);
+    coex_gc_stats stats = stats_now();
+    printf("%" PRIu64 " cycles, %" PRIu64 " objects, %" PRIu64 " assists\n", stats.collections_completed, stats.total_allocations,
+           stats.assists);
+    ck_assert_uint_gt(stats.collections_completed, 2);
+    coex_gc_shutdown();
+}
+
+#endif
