@@ -11,7 +11,7 @@ static uint64_t shadow_pack(uint64_t lo, uint64_t hi) { return lo << 32 | hi; }
 int cx_shadow_init(struct cx_shadow *shadow, uint64_t slots)
 {
     size_t bytes = (size_t)(slots + 1) * sizeof(coex_handle);
-    if (!cx_range_reserve(&shadow->range, bytes, bytes) || (CX_CHECKED && !cx_range_reserve(&shadow->copy_range, bytes, bytes)) ||
+    if (!cx_range_reserve(&shadow->range, bytes, bytes) ||
         !cx_range_commit(&shadow->range, SHADOW_FIRST_WORDS * sizeof(coex_handle))) {
         cx_range_release(&shadow->range);
         return cx_error_set(COEX_GC_ENOMEM, "no address space for a shadow stack of %llu slots", (unsigned long long)slots);
@@ -66,7 +66,7 @@ bool cx_shadow_make_room_self(struct cx_shadow *shadow, const coex_handle *top, 
 /* What each frozen word held, for the check. */
 static void shadow_copy(struct cx_shadow *shadow, uint64_t end)
 {
-    size_t bytes = (size_t)(shadow->end - shadow->base) * sizeof(uint64_t);
+    size_t bytes = shadow->range.base != NULL ? shadow->range.reserved : (size_t)(shadow->end - shadow->base) * sizeof(uint64_t);
     if (shadow->copy_range.base == NULL && (end == 0 || !cx_range_reserve(&shadow->copy_range, bytes, bytes)))
         return;
     if (!cx_range_commit(&shadow->copy_range, end * sizeof(uint64_t)))
