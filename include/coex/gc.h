@@ -237,7 +237,7 @@ COEX_API coex_gc_thread *coex_gc_get_current_thread(void); /* NULL if it is not 
 COEX_API void coex_gc_safepoint(void);
 
 /* Start a thread with a handle. In the parent, before the thread is created: a record with the argument in its first slot, which
- * keeps it alive. NULL when there is no room. */
+ * keeps it alive. NULL when there is no room. A safepoint. */
 COEX_API coex_gc_spawn *coex_gc_spawn_prepare(coex_handle argument);
 /* In the new thread, first thing: takes the record over, returns the argument (rooted in the first slot). */
 COEX_API coex_handle coex_gc_spawn_attach(coex_gc_spawn *spawn);
@@ -247,7 +247,7 @@ COEX_API void coex_gc_spawn_cancel(coex_gc_spawn *spawn);
 /* ------------------------------------------------------------- collecting */
 
 COEX_API void coex_gc_async(void);               /* ask for a full cycle, return at once; a no-op while one is pending or running */
-COEX_API void coex_gc_wait_for_completion(void); /* returns when the cycle that runs or is pending at the call has ended */
+COEX_API void coex_gc_wait_for_completion(void); /* returns when the cycle that runs or is pending at the call has ended. A safepoint */
 COEX_API void coex_gc_collect(void);             /* a full cycle that STARTS after this call, completed on return. A safepoint */
 COEX_API void coex_gc_set_trigger_threshold(uint64_t allocations); /* 0 turns the count trigger off */
 

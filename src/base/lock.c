@@ -70,10 +70,14 @@ void cx_cond_init(cx_cond *cond)
 
 void cx_cond_fini(cx_cond *cond) { pthread_cond_destroy(&cond->os); }
 
+/* Waiting is a cancellation point, and a thread that is cancelled in it would go with the library's lock: not in here. */
 void cx_cond_wait(cx_cond *cond, cx_mutex *mutex)
 {
+    int before;
     lock_forget(mutex);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     pthread_cond_wait(&cond->os, &mutex->os);
+    pthread_setcancelstate(before, NULL);
     lock_note(mutex);
 }
 
@@ -87,8 +91,11 @@ bool cx_cond_wait_for(cx_cond *cond, cx_mutex *mutex, uint64_t nanoseconds)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
+    int before;
     lock_forget(mutex);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     int result = pthread_cond_timedwait(&cond->os, &mutex->os, &until);
+    pthread_setcancelstate(before, NULL);
     lock_note(mutex);
     return result != ETIMEDOUT;
 }

@@ -51,6 +51,10 @@ uint64_t cx_os_thread_id(void); /* of the calling thread, as tools show it */
 /* Run `hook(argument)` when the calling thread exits; NULL takes it back. One hook a thread. False: no room. */
 bool cx_os_at_thread_exit(void (*hook)(void *), void *argument);
 
+/* Around calls that are cancellation points, made with a lock held. */
+int cx_os_hold_cancellation(void);
+void cx_os_allow_cancellation(int before);
+
 /* Hooks around fork, once and for all; false: no room. */
 bool cx_os_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 

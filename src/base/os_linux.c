@@ -108,8 +108,11 @@ uint64_t cx_os_thread_cpu_ns(void) { return os_clock_ns(CLOCK_THREAD_CPUTIME_ID)
 void cx_os_sleep_ns(uint64_t nanoseconds)
 {
     struct timespec left = {.tv_sec = (time_t)(nanoseconds / 1000000000u), .tv_nsec = (long)(nanoseconds % 1000000000u)};
+    int before; /* a thread that is cancelled in here would go in the middle of a protocol */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) {
     }
+    pthread_setcancelstate(before, NULL);
 }
 
 void cx_os_yield(void) { sched_yield(); }
@@ -193,6 +196,15 @@ bool cx_os_at_thread_exit(void (*hook)(void *), void *argument)
     os_exit_hook = (struct os_exit_hook){hook, argument};
     return true;
 }
+
+int cx_os_hold_cancellation(void)
+{
+    int before;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+
+void cx_os_allow_cancellation(int before) { pthread_setcancelstate(before, NULL); }
 
 bool cx_os_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
 {

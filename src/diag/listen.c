@@ -2,6 +2,7 @@
 #include "diag/listen.h"
 
 #include "base/lock.h"
+#include "base/os.h"
 #include "gc/pace.h"
 
 #include <stdarg.h>
@@ -23,11 +24,13 @@ void cx_output_print(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
+    int before = cx_os_hold_cancellation();
     cx_mutex_lock(&output_lock);
     FILE *stream = output_stream != NULL ? output_stream : stderr;
     vfprintf(stream, format, arguments);
     fflush(stream);
     cx_mutex_unlock(&output_lock);
+    cx_os_allow_cancellation(before);
     va_end(arguments);
 }
 

@@ -36,6 +36,11 @@ static bool alloc_ensure_handle(struct cx_thread *self)
     held->count--;
     self->words.handle_bits = held->bits[held->count];
     self->words.handle_base = held->word[held->count] * CX_WORD_HANDLES;
+    if (held->count != 0) { /* the slots of the next word: the sweep has left them in another core's cache */
+        void **slots = &cx_world.handles.table[held->word[held->count - 1] * CX_WORD_HANDLES];
+        for (int i = 0; i < CX_WORD_HANDLES; i += 8)
+            __builtin_prefetch(&slots[i], 1);
+    }
     return true;
 }
 

@@ -15,7 +15,11 @@
 #include "base/os.h"
 #include "gc/handle.h"
 
-enum { CX_CHUNK_BYTES = 4096, CX_CHUNK_ENTRIES = CX_CHUNK_BYTES / 8 - 2 };
+enum {
+    CX_CHUNK_BYTES = 4096,
+    CX_CHUNK_ENTRIES = CX_CHUNK_BYTES / 8 - 2,
+    CX_CHUNKS_WAITING = 256 /* full chunks on the list beyond which mutators use the bitmap: 1 MiB */
+};
 
 #define CX_GREY_INDEX ((uint64_t)1 << 63) /* this entry is an index; the handle comes after it */
 

@@ -124,8 +124,11 @@ static uint32_t large_find_locked(const struct cx_large *large, uint32_t pages)
     unsigned steps = step + 1 < CX_LARGE_STEPS ? large->step_map[class] & (0xffu << (step + 1)) : 0;
     if (steps == 0) {
         uint64_t classes = class + 1 < 64 ? large->class_map & (UINT64_MAX << (class + 1)) : 0;
-        if (classes == 0)
-            return 0;
+        if (classes == 0) {
+            while (at != 0 && large->runs[at].pages < pages)
+                at = large->runs[at].next; /* the last resort: the rest of its own list */
+            return at;
+        }
         class = (unsigned)__builtin_ctzll(classes);
         steps = large->step_map[class];
     }

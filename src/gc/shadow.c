@@ -4,14 +4,18 @@
 #include "base/point.h"
 #include "gc/error.h"
 
-enum { SHADOW_FIRST_WORDS = 512 }; /* one page */
+enum {
+    SHADOW_FIRST_WORDS = 512,     /* one page */
+    SHADOW_LEAST_BYTES = 1 << 20 /* where address space is short */
+};
 
 static uint64_t shadow_pack(uint64_t lo, uint64_t hi) { return lo << 32 | hi; }
 
 int cx_shadow_init(struct cx_shadow *shadow, uint64_t slots)
 {
     size_t bytes = (size_t)(slots + 1) * sizeof(coex_handle);
-    if (!cx_range_reserve(&shadow->range, bytes, bytes) ||
+    size_t least = bytes < SHADOW_LEAST_BYTES ? bytes : SHADOW_LEAST_BYTES;
+    if (!cx_range_reserve(&shadow->range, bytes, least) ||
         !cx_range_commit(&shadow->range, SHADOW_FIRST_WORDS * sizeof(coex_handle))) {
         cx_range_release(&shadow->range);
         return cx_error_set(COEX_GC_ENOMEM, "no address space for a shadow stack of %llu slots", (unsigned long long)slots);

@@ -8,8 +8,8 @@ struct cx_world cx_world;
 
 void **coex_gc_table;
 
-/* What a thread without a record has: every fast path finds no bits, no room and no slots, and goes to its slow path. */
-static struct coex_gc_thread thread_nobody;
+/* What a thread without a record has: every fast path finds no bits, no room, no slots and a barrier, and goes to its slow path. */
+static struct coex_gc_thread thread_nobody = {.watermark = (coex_handle *)UINTPTR_MAX, .barrier = 1};
 
 __thread struct coex_gc_thread *coex_gc_self __attribute__((tls_model("initial-exec"))) = &thread_nobody;
 static __thread uint64_t thread_generation; /* of the runtime that coex_gc_self belongs to */
