@@ -45,7 +45,7 @@ struct world {
 /* One function for each loop, not inlined, so that it can be found in the disassembly by its name. bench_keep is a barrier for the
  * compiler: nothing is carried from one round to the next in a register that real code would have to load again. */
 #define LOOP(name, body)                                                                                                           \
-    __attribute__((noinline, noclone)) void loop_##name(const struct world *world, uint64_t count);                                \
+    __attribute__((noinline)) void loop_##name(const struct world *world, uint64_t count);                                         \
     void loop_##name(const struct world *world, uint64_t count)                                                                    \
     {                                                                                                                              \
         uint32_t fixed = world->fixed, variable = world->variable;                                                                 \

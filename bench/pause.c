@@ -186,7 +186,8 @@ struct returns {
     uint64_t slowest_ns; /* on the CPU's clock */
 };
 
-static struct returns returns;
+static struct returns returns; /* of the one deep thread; read when it has ended */
+static atomic_bool deep_enough;
 
 static uint64_t cpu_ns(void)
 {
@@ -241,14 +242,21 @@ static void measure_depth(uint64_t depth, double seconds)
     snprintf(what, sizeof what, "%llu frames", (unsigned long long)depth);
     begin();
     returns = (struct returns){0};
+    atomic_store(&deep_enough, false);
     pthread_t thread[2];
     start(&thread[0], deep_main, depth);
+    coex_gc_enter_native();
+    while (!atomic_load(&deep_enough)) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    coex_gc_leave_native();
     start(&thread[1], mutator_main, 1);
     coex_gc_stats stats = collect_for(seconds);
     join(thread, 2);
     print_stops(what, &stats);
-    bench_note("  %llu returns into a frozen frame, the slowest %.1f microseconds on the CPU", (unsigned long long)returns.count,
+    printf("    %llu words of shadow stack at the deepest", (unsigned long long)stats.max_shadow_stack_depth_seen);
+    if (returns.count != 0)
+        printf("; %llu returns into a frozen frame, the slowest %.1f on the CPU", (unsigned long long)returns.count,
                (double)returns.slowest_ns / 1e3);
+    putchar('\n');
     coex_gc_shutdown();
 }
 

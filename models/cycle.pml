@@ -88,7 +88,8 @@
 #define MODES                    /* somebody is in native mode at some time */
 #endif
 /* Other features: WORDS (threads hold handles before they hand them out), LINES (the space objects lie in), POLL (how a thread
- * notices a request), CHUNKS (a full buffer goes to the collector at once), LEAVES (objects have no fields). */
+ * notices a request), CHUNKS (a full buffer goes to the collector at once), LEAVES (objects have no fields),
+ * PRIVATE (nor does a thread show them to others). */
 
 /* ------------------------------------------------------------------------------------------- the steps one can leave out */
 
@@ -183,6 +184,7 @@ byte born;
 byte retired;                    /* W: collector */
 byte free = ALL;                 /* W: taken with an exchange; given back with an or */
 byte slots;                      /* handles whose table slot is not NULL */
+byte resting;                    /* ghost: reclaimed by the last sweep that looked at them */
 byte handle_bits[THREADS];       /* handles that a thread holds: allocated, slot NULL */
 #else                            /* else a thread takes a handle when it makes an object, and a dead one is free at once: */
 #define retired 0                /* this is harder on the protocol than it will be, and has fewer states */
@@ -486,9 +488,14 @@ inline allocate()
 inline take_handles()
 {
   atomic { handle_bits[me] == 0 && free != 0 -> v = free; free = 0; printf("T%d: takes free handles %d\n", me, v) };
-  if :: without(TAKE_EXCLUSIVE) -> v = ALL & ~allocated :: else fi;
-  if :: without(BORN_BEFORE_ALLOC) -> allocated = allocated | v :: else fi;
+#if WITHOUT == TAKE_EXCLUSIVE
+  v = ALL & ~allocated;
+#endif
+#if WITHOUT == BORN_BEFORE_ALLOC
+  allocated = allocated | v;
+#endif
   atomic {
+    assert((v & resting) == 0);                        /* INV-HANDLE-8: MI-6: a complete cycle lies between */
     if
     :: colour[me] == BLACK -> born = born | v
     :: colour[me] == WHITE && !without(WHITE_TAKE) -> born = born & ~v
@@ -612,7 +619,9 @@ end:
 #ifdef LINES
   :: take_hole()
 #endif
+#ifndef PRIVATE
   :: atomic { LOADABLE(0) -> load(0) }
+#endif
 #ifndef LEAVES
   :: atomic { IN(TOP(me), 1) && LOADABLE(1) -> load(1) }
   :: atomic { IN(TOP(me), 2) && LOADABLE(2) -> load(2) }
@@ -622,6 +631,7 @@ end:
 #endif
   :: atomic { TOP(me) != 0 -> pick(h, TOP(me)); TOP(me) = TOP(me) & ~SET(h); printf("T%d: drops o%d\n", me, h); h = 0 }
 
+#ifndef PRIVATE
   /* ---- store: field x = v. No safepoint inside; both stay in the frame ---- */
   :: atomic {
 #ifdef LEAVES
@@ -654,6 +664,7 @@ again:
        :: else -> goto again                                          /* INV-BARRIER-3: another thread was first */
        fi;
        old[me] = 0; x = 0; v = 0 }
+#endif
 
   /* ---- safepoint ---- */
 #ifdef POLL
@@ -758,7 +769,9 @@ in_native:
   :: atomic { true -> printf("T%d: exits\n", me) };
 #ifdef WORDS
      /* INV-HANDLE-7: the handles it gives back stay born: the sweep may be looking at them. */
-     if :: without(EXIT_KEEPS_BORN) -> born = born & ~handle_bits[me] :: else fi;
+#if WITHOUT == EXIT_KEEPS_BORN
+     born = born & ~handle_bits[me];
+#endif
      atomic { allocated = allocated & ~handle_bits[me] };
      atomic { free = free | handle_bits[me]; handle_bits[me] = 0 };
 #endif
@@ -910,8 +923,8 @@ inline scan_frozen()
     CHOOSE(t, FROZEN);
     v = lo[t]; lo[t]++;                                /* compare-and-swap of the range */
     printf("C: claims frame %d of T%d\n", v, t) };
-  atomic { mark_set(frame[t * FRAMES + v]); printf("C: scans frame %d of T%d\n", v, t) };
-  atomic { done[t] = v + 1; d_step { settle(t); t = 0; v = 0 } }
+  atomic { assert(LIVE(t)); mark_set(frame[t * FRAMES + v]); printf("C: scans frame %d of T%d\n", v, t) };
+  atomic { assert(LIVE(t)); done[t] = v + 1; d_step { settle(t); t = 0; v = 0 } }
 }
 #else
 #define ANY_FROZEN false
@@ -966,11 +979,23 @@ inline sweep_handles()
     if :: without(SWEEP_ALLOC_FIRST) -> v = v & allocated :: else -> v = DEAD(v) fi;
     d_step { reclaim(v) };
     if :: without(QUARANTINE) -> was_retired = v :: else fi;
+    resting = v;
     v = 0 };
-  if :: without(UNRETIRE_FIRST) || without(FREE_LAST) -> free = free | was_retired :: else fi;
+#if WITHOUT == FREE_LAST
+  free = free | was_retired;
+#endif
+#if WITHOUT != UNRETIRE_FIRST
   retired = retired & ~was_retired;
+#endif
   allocated = allocated & ~was_retired;
+#if WITHOUT == FREE_LAST
+  was_retired = 0
+#elif WITHOUT == UNRETIRE_FIRST
+  free = free | was_retired;
+  atomic { retired = retired & ~was_retired; was_retired = 0 }
+#else
   atomic { free = free | was_retired; was_retired = 0 }
+#endif
 }
 #else
 /* Handle by handle. */

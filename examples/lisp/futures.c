@@ -25,26 +25,24 @@ static void count_threads(int change)
     pthread_mutex_unlock(&lock);
 }
 
-static void wait_in_native_mode(uint64_t seen)
+/* In native mode. */
+static void wait_for_another(uint64_t seen)
 {
-    coex_gc_enter_native();
     pthread_mutex_lock(&lock);
     while (ended == seen)
         pthread_cond_wait(&ended_one, &lock);
     pthread_mutex_unlock(&lock);
-    coex_gc_leave_native();
 }
 
+/* The future is in the first slot of the thread, where the spawn put it. */
 static void run_future(value future)
 {
     struct vm vm;
-    value *slots = coex_gc_enter_frame_with(1, 1, &future);
     vm_enter(&vm);
     value result = vm_try(&vm, coex_gc_load(future, offsetof(struct future, thunk)));
     coex_gc_store(future, offsetof(struct future, result), result);
     coex_gc_store(future, offsetof(struct future, thunk), NIL); /* what only the thunk needed may go */
     vm_leave(&vm);
-    coex_gc_leave_frame(slots);
 }
 
 static void *thread_main(void *spawn)
@@ -77,9 +75,8 @@ PRIMITIVE(do_future)
     coex_gc_spawn *spawn = coex_gc_spawn_prepare(slots[0]);
     if (spawn == NULL)
         raise_error(vm, 0, "no room for another thread");
-    coex_gc_enter_native();
-    bool started = start_thread(spawn);
-    coex_gc_leave_native();
+    bool started;
+    COEX_GC_NATIVE(started = start_thread(spawn));
     if (!started) {
         coex_gc_spawn_cancel(spawn);
         raise_error(vm, 0, "no thread could be started");
@@ -97,7 +94,7 @@ PRIMITIVE(do_touch)
         uint64_t seen = __atomic_load_n(&ended, __ATOMIC_ACQUIRE); /* before the look at the future */
         result = coex_gc_load(arguments[0], offsetof(struct future, result));
         if (result == 0)
-            wait_in_native_mode(seen);
+            COEX_GC_NATIVE(wait_for_another(seen));
     }
     if (is_kind(result, KIND_FAILURE))
         raise_value(vm, coex_gc_load(result, offsetof(struct failure, condition)));
@@ -110,15 +107,16 @@ PRIMITIVE(do_is_realized)
     return from_bool(coex_gc_load(arguments[0], offsetof(struct future, result)) != 0);
 }
 
-void futures_wait_for_all(void)
+/* In native mode. */
+static void wait_for_all(void)
 {
-    coex_gc_enter_native();
     pthread_mutex_lock(&lock);
     while (running > 0)
         pthread_cond_wait(&ended_one, &lock);
     pthread_mutex_unlock(&lock);
-    coex_gc_leave_native();
 }
+
+void futures_wait_for_all(void) { COEX_GC_NATIVE(wait_for_all()); }
 
 const struct definition future_primitives[] = {
     {"%future", do_future, 1, 1},

@@ -152,6 +152,7 @@ struct buffer {
 };
 
 void buffer_add(struct buffer *buffer, const char *text, size_t length);
+void buffer_write(struct buffer *buffer, FILE *stream); /* and frees it; in native mode */
 void print_value(struct buffer *buffer, value v, bool write); /* write: so that the reader would read it again. A safepoint */
 void print_error(FILE *stream, value condition);              /* "error: ..." in one line, written in native mode */
 
@@ -243,6 +244,5 @@ extern const size_t prelude_length;
 
 void ports_init(void);
 void futures_wait_for_all(void);                     /* at the end: a safepoint */
-bool read_stream(FILE *stream, struct buffer *text); /* all that is left of it; in native mode */
 
 #endif

@@ -40,10 +40,7 @@ static void print_line(value v)
         return;
     print_value(&line, v, true);
     buffer_add(&line, "\n", 1);
-    coex_gc_enter_native();
-    fwrite(line.text, 1, line.length, stdout);
-    free(line.text);
-    coex_gc_leave_native();
+    COEX_GC_NATIVE(buffer_write(&line, stdout));
 }
 
 static bool run_text(struct vm *vm, const char *function, const char *text, bool print)
@@ -60,17 +57,15 @@ static bool run_text(struct vm *vm, const char *function, const char *text, bool
 
 /* ------------------------------------------------------------ conversation */
 
-/* Adds a line to the text. False: no more. */
+/* Adds a line to the text. False: no more. In native mode. */
 static bool more_text(struct buffer *text, bool prompt)
 {
     char *line = NULL;
     size_t capacity = 0;
-    coex_gc_enter_native();
     if (prompt)
         fputs(text->length == 0 ? "> " : "  ", stdout);
     fflush(stdout);
     ssize_t length = getline(&line, &capacity, stdin);
-    coex_gc_leave_native();
     if (length > 0)
         buffer_add(text, line, (size_t)length);
     free(line);
@@ -108,9 +103,12 @@ static bool evaluate_lines(struct vm *vm, struct buffer *text)
 static bool converse(struct vm *vm)
 {
     struct buffer text = {0};
-    bool prompt = isatty(STDIN_FILENO), good = true;
-    while (more_text(&text, prompt))
+    bool prompt = isatty(STDIN_FILENO), good = true, more;
+    COEX_GC_NATIVE(more = more_text(&text, prompt));
+    while (more) {
         good = evaluate_lines(vm, &text) && good;
+        COEX_GC_NATIVE(more = more_text(&text, prompt));
+    }
     if (text.length > 0)
         fputs("error: the last expression is not complete\n", stderr);
     good = good && text.length == 0;

@@ -40,14 +40,17 @@ static struct stream *stream_acquire(struct port port)
 
 static void stream_release(struct stream *stream) { pthread_mutex_unlock(&stream->lock); }
 
-static bool stream_write(struct port port, const char *text, size_t length)
+/* 0, or why not; the text is freed. */
+static int stream_write(struct port port, struct buffer *text)
 {
     struct stream *stream = stream_acquire(port);
-    if (stream == NULL)
-        return false;
-    bool written = fwrite(text, 1, length, stream->file) == length;
-    stream_release(stream);
-    return written;
+    int error = EBADF;
+    if (stream != NULL) {
+        error = fwrite(text->text, 1, text->length, stream->file) == text->length ? 0 : errno;
+        stream_release(stream);
+    }
+    free(text->text);
+    return error;
 }
 
 /* The line's length without its end; -1: no more. False: the port is closed. */
@@ -76,7 +79,7 @@ static bool stream_close(struct port port)
     return good;
 }
 
-/* Puts an open file into the table. False: the table is full. */
+/* Puts an open file into the table, or closes it: the table is full, and that is false. */
 static bool stream_add(FILE *file, struct port *port)
 {
     for (uint64_t i = 0; i < STREAMS; i++) {
@@ -89,16 +92,24 @@ static bool stream_add(FILE *file, struct port *port)
         if (free)
             return true;
     }
+    fclose(file);
     return false;
 }
 
-bool read_stream(FILE *stream, struct buffer *text)
+static bool read_stream(FILE *stream, struct buffer *text)
 {
     char block[4096];
     size_t length;
     while ((length = fread(block, 1, sizeof block, stream)) > 0)
         buffer_add(text, block, length);
     return !ferror(stream);
+}
+
+static bool read_and_close(FILE *file, struct buffer *text)
+{
+    bool good = read_stream(file, text);
+    fclose(file);
+    return good;
 }
 
 /* ------------------------------------------------------------- primitives */
@@ -111,22 +122,14 @@ static struct port need_port(struct vm *vm, unsigned count, const value *argumen
     return *(const struct port *)coex_gc_handle_deref(arguments[at]);
 }
 
-static _Noreturn void port_error(struct vm *vm, const char *what, int error)
-{
-    raise_error(vm, 0, "%s%s%s", what, error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
-}
-
 static value print_to_port(struct vm *vm, value v, struct port port, bool write)
 {
     struct buffer buffer = {0};
     print_value(&buffer, v, write);
-    coex_gc_enter_native();
-    bool written = stream_write(port, buffer.text, buffer.length);
-    int error = errno;
-    free(buffer.text);
-    coex_gc_leave_native();
-    if (!written)
-        port_error(vm, "the port is closed, or does not take it", error);
+    int error;
+    COEX_GC_NATIVE(error = stream_write(port, &buffer));
+    if (error != 0)
+        raise_error(vm, 0, "%s", error == EBADF ? "the port is closed" : strerror(error));
     return UNSPECIFIED;
 }
 
@@ -144,9 +147,8 @@ PRIMITIVE(do_read_line)
     char *line = NULL;
     ssize_t length = 0;
     struct port port = need_port(vm, count, arguments, 0, STREAM_IN);
-    coex_gc_enter_native();
-    bool open = stream_read_line(port, &line, &length);
-    coex_gc_leave_native();
+    bool open;
+    COEX_GC_NATIVE(open = stream_read_line(port, &line, &length));
     value string = END_OF_FILE;
     if (open && length >= 0) {
         void *payload;
@@ -156,7 +158,7 @@ PRIMITIVE(do_read_line)
     }
     free(line); /* before anything is raised */
     if (!open)
-        port_error(vm, "the port is closed", 0);
+        raise_error(vm, 0, "the port is closed");
     if (string == 0)
         raise_out_of_memory(vm);
     return string;
@@ -176,10 +178,9 @@ static FILE *open_file(struct vm *vm, value path, const char *mode)
 {
     char name[1024];
     need_path(vm, path, name, sizeof name);
-    coex_gc_enter_native();
-    FILE *file = fopen(name, mode);
-    int error = errno;
-    coex_gc_leave_native();
+    FILE *file;
+    int error;
+    COEX_GC_NATIVE(file = fopen(name, mode); error = errno);
     if (file == NULL)
         raise_error(vm, path, "%s", strerror(error));
     return file;
@@ -189,11 +190,8 @@ static value open_port(struct vm *vm, value path, const char *mode)
 {
     struct port port;
     FILE *file = open_file(vm, path, mode);
-    coex_gc_enter_native();
-    bool added = stream_add(file, &port);
-    if (!added)
-        fclose(file);
-    coex_gc_leave_native();
+    bool added;
+    COEX_GC_NATIVE(added = stream_add(file, &port));
     if (!added)
         raise_error(vm, path, "too many open files");
     void *payload;
@@ -209,9 +207,8 @@ PRIMITIVE(do_open_output_file) { return open_port(vm, arguments[0], "w"); }
 PRIMITIVE(do_close_port)
 {
     struct port port = need_port(vm, count, arguments, 0, STREAM_OUT);
-    coex_gc_enter_native();
-    bool closed = stream_close(port);
-    coex_gc_leave_native();
+    bool closed;
+    COEX_GC_NATIVE(closed = stream_close(port));
     return from_bool(closed);
 }
 
@@ -219,9 +216,8 @@ PRIMITIVE(do_delete_file)
 {
     char name[1024];
     need_path(vm, arguments[0], name, sizeof name);
-    coex_gc_enter_native();
-    bool gone = remove(name) == 0;
-    coex_gc_leave_native();
+    bool gone;
+    COEX_GC_NATIVE(gone = remove(name) == 0);
     return from_bool(gone);
 }
 
@@ -231,10 +227,8 @@ PRIMITIVE(do_load)
     struct buffer text = {0};
     FILE *file = open_file(vm, arguments[0], "r");
     need_path(vm, arguments[0], name, sizeof name);
-    coex_gc_enter_native();
-    bool good = read_stream(file, &text);
-    fclose(file);
-    coex_gc_leave_native();
+    bool good;
+    COEX_GC_NATIVE(good = read_and_close(file, &text));
     if (!good) {
         free(text.text);
         raise_error(vm, arguments[0], "it can't be read");

@@ -20,6 +20,13 @@ void buffer_add(struct buffer *buffer, const char *text, size_t length)
     buffer->length += length;
 }
 
+void buffer_write(struct buffer *buffer, FILE *stream)
+{
+    fflush(stdout); /* what was printed before comes before */
+    fwrite(buffer->text, 1, buffer->length, stream);
+    free(buffer->text);
+}
+
 static void add(struct buffer *buffer, const char *text) { buffer_add(buffer, text, strlen(text)); }
 
 static void add_number(struct buffer *buffer, int64_t n)
@@ -182,10 +189,6 @@ void print_error(FILE *stream, value condition)
     else
         print_value(&buffer, condition, true);
     add(&buffer, "\n");
-    coex_gc_enter_native();
-    fflush(stdout); /* what was printed before it comes before it */
-    fwrite(buffer.text, 1, buffer.length, stream);
-    free(buffer.text);
-    coex_gc_leave_native();
+    COEX_GC_NATIVE(buffer_write(&buffer, stream));
     coex_gc_leave_frame(slots);
 }

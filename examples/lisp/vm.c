@@ -102,10 +102,9 @@ static void begin(struct machine *m, value *handles, uint32_t count, bool tail)
     value *caller = m->slots;
     if (m->sp + MAX_FRAME + frame > m->vm->limit)
         raise_error(m->vm, 0, "recursion is too deep");
-    if (tail) {
-        handles[SLOT_LINK] = caller[SLOT_LINK];
+    handles[SLOT_LINK] = caller[SLOT_LINK]; /* unless it is set below */
+    if (tail)
         coex_gc_leave_frame(caller);
-    }
     m->slots = coex_gc_enter_frame_with(frame, SLOT_FIRST + count, handles);
     if (!tail)
         m->slots[SLOT_LINK] = make_link(m->pc, m->sp - caller, m->slots - caller);
@@ -116,8 +115,9 @@ static void begin(struct machine *m, value *handles, uint32_t count, bool tail)
 
 static void call_closure(struct machine *m, value closure, uint32_t count, bool tail)
 {
-    value handles[SLOT_FIRST + MAX_PARAMETERS] = {closure, NIL};
+    value handles[SLOT_FIRST + MAX_PARAMETERS];
     count = adapt_arguments(m, closure, count);
+    handles[SLOT_CLOSURE] = closure;
     memcpy(handles + SLOT_FIRST, m->sp - count, count * sizeof(value));
     m->sp -= count + 1;
     begin(m, handles, count, tail);
@@ -189,7 +189,8 @@ static void tail_apply(struct machine *m)
         return_value(m);
         return;
     }
-    value handles[SLOT_FIRST + MAX_PARAMETERS] = {callee, NIL};
+    value handles[SLOT_FIRST + MAX_PARAMETERS];
+    handles[SLOT_CLOSURE] = callee;
     check_arity(m->vm, callee, count);
     const struct code *code = code_of(callee);
     for (uint32_t i = 0; i < code->parameters - code->rest; i++, list = cdr(list))

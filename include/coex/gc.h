@@ -291,7 +291,7 @@ COEX_API void coex_gc_mutex_lock(pthread_mutex_t *mutex);
 /* -------------------------------------------------------------- coroutines */
 
 /* A language with green threads has a shadow stack for each. A thread is on one stack at a time, at first on its own; any thread may switch to
- * a stack that nobody is on, in constant time. What is on a suspended stack lives. */
+ * a stack that nobody is on, in constant time, but not to another thread's own. What is on a suspended stack lives. */
 typedef struct coex_gc_stack coex_gc_stack;
 
 COEX_API coex_gc_stack *coex_gc_stack_create(uint64_t slots);         /* room for so many words; NULL when there is none */

@@ -3,6 +3,7 @@
 
 #include "base/atomic.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,8 @@ void cx_fatal(const char *format, ...)
     line[used++] = '\n';
     for (size_t at = 0; at < used;) {
         ssize_t wrote = write(STDERR_FILENO, line + at, used - at);
+        if (wrote < 0 && errno == EINTR)
+            continue;
         if (wrote <= 0)
             break;
         at += (size_t)wrote;

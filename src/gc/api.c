@@ -159,9 +159,12 @@ static void api_make_room(struct cx_thread *self, uint64_t slots)
         uint64_t depth = 0;
         for (uint64_t at = (uint64_t)(self->words.top - self->shadow->base); at > 0; depth++)
             at = cx_shadow_frame_before(self->shadow, at);
-        cx_fatal("shadow stack overflow: thread %llu has %llu frames and needs %llu more of shadow_stack_slots=%llu",
+        bool coroutine = self->shadow->range.base == NULL;
+        cx_fatal("shadow stack overflow: thread %llu has %llu frames and needs %llu more of %s=%llu",
                  (unsigned long long)cx_a64_load_relaxed(&self->os_id), (unsigned long long)depth - 1, (unsigned long long)slots + 1,
-                 (unsigned long long)cx_world.config.shadow_stack_slots);
+                 coroutine ? "its coroutine stack, slots" : "shadow_stack_slots",
+                 coroutine ? (unsigned long long)(self->shadow->end - self->shadow->base)
+                           : (unsigned long long)cx_world.config.shadow_stack_slots);
     }
     /* Unless a request has made it 0: that stays. */
     void *limit = cx_aptr_load_relaxed(cx_aptr_at(&self->words.limit));
@@ -418,8 +421,11 @@ void coex_gc_unpin(coex_handle h)
 void coex_gc_adjust_external(int64_t bytes)
 {
     api_need_runtime("coex_gc_adjust_external");
+    struct cx_thread *self = cx_thread_self();
     if (cx_pace_adjust_external(bytes))
         cx_collector_async();
+    if (self != NULL && self->native_depth == 0 && bytes > 0 && cx_collector_steps())
+        cx_tlab_charge(&self->tlab, &self->words, (uint64_t)bytes); /* its next allocation works for it */
 }
 
 void coex_gc_mutex_lock(pthread_mutex_t *mutex)
@@ -444,6 +450,8 @@ coex_gc_stack *coex_gc_stack_create(uint64_t slots)
 coex_gc_stack *coex_gc_stack_switch(coex_gc_stack *to)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_stack_switch");
+    if (to == NULL)
+        cx_fatal("coex_gc_stack_switch: there is no stack NULL");
     return (coex_gc_stack *)(void *)cx_coroutine_switch_self(self, (struct cx_shadow *)(void *)to);
 }
 

@@ -5,15 +5,25 @@
 #include "gc/coroutine.h"
 #include "gc/error.h"
 
-/* A thread that exits registered; also if it exits in native mode, or after a shutdown. */
+/* A thread that exits registered, in any mode, and in any order with shutdown: the life lock keeps the runtime up meanwhile, and is waited
+ * for in native mode, since a shutdown that has it may be waiting for a cycle. Its frames are left first: what they point to is gone. */
 static void attach_exit_hook(void *record)
 {
     struct cx_thread *self = cx_thread_self();
     if (self == NULL || self != record)
         return;
-    if (self->native_depth != 0)
-        cx_transition_take_back_self(self); /* and no look at its frames: what they point to is gone */
-    cx_detach_self(self);
+    if (self->native_depth == 0) {
+        cx_safepoint_drop_self(self, self->shadow);
+        self->words.top = self->shadow->base + 1;
+        self->words.watermark = NULL;
+        cx_transition_enter_self(self);
+    }
+    cx_mutex_lock(&cx_world.life);
+    if (cx_thread_self() == self) {
+        cx_transition_take_back_self(self);
+        cx_detach_self(self);
+    }
+    cx_mutex_unlock(&cx_world.life);
 }
 
 static bool attach_bind(struct cx_thread *thread)

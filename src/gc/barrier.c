@@ -41,11 +41,27 @@ bool cx_barrier_compare_exchange_self(struct cx_thread *self, cx_a64 *field, coe
     return cx_a64_cas_acq_rel(field, expected, desired);
 }
 
+/* For the check of frozen frames: the slot is of this thread's stack, or of a suspended one. */
+static void barrier_note_slot(struct cx_thread *self, const coex_handle *slot, coex_handle value)
+{
+    if (!CX_CHECKED)
+        return;
+    cx_shadow_note_change(self->shadow, slot, value);
+    uint32_t count = cx_a32_load_acquire(&cx_world.stacks.count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct cx_shadow *stack = cx_stack_at(&cx_world.stacks, i);
+        if (stack != self->shadow && slot >= stack->base && slot < stack->end)
+            cx_shadow_note_change(stack, slot, value);
+    }
+}
+
 void cx_barrier_overwrite_slot_self(struct cx_thread *self, coex_handle *slot, coex_handle value)
 {
     if (self->black)
         barrier_shade_overwritten(self, cx_a64_load_relaxed(cx_a64_at(slot)));
-    cx_shadow_note_change(self->shadow, slot, value);
+    if (self->words.barrier != 0)
+        barrier_shade_written(self, value); /* the slot may be of a stack that is read already */
+    barrier_note_slot(self, slot, value);
     cx_a64_store_release(cx_a64_at(slot), value);
 }
 

@@ -56,6 +56,8 @@ struct cx_shadow *cx_coroutine_switch_self(struct cx_thread *self, struct cx_sha
     struct cx_shadow *from = self->shadow;
     if (to == from)
         return from;
+    if (to->range.base != NULL && to != self->home)
+        cx_fatal("coex_gc_stack_switch: stack %p is another thread's own", (void *)to);
     coroutine_claim(to, "coex_gc_stack_switch");
     coroutine_leave(self, from);
     coroutine_enter(self, to);
@@ -68,11 +70,12 @@ struct cx_shadow *cx_coroutine_create_self(struct cx_thread *self, uint64_t slot
     return cx_stack_create(&cx_world.stacks, slots, self->black ? coroutine_cycle() : 0);
 }
 
-/* What it holds is dropped. Frozen words that nobody has read are read first, for the reason of INV-SHADOW-1; a stack that is not done was
- * entered by nobody in this cycle, so nobody has got anything out of it. */
+/* What it holds is dropped, but read first, for the reason of INV-SHADOW-1: somebody may have got something out of it. */
 void cx_coroutine_destroy_self(struct cx_thread *self, struct cx_shadow *stack)
 {
     coroutine_claim(stack, "coex_gc_stack_destroy");
+    if (self->black && cx_a64_load_relaxed(&stack->done) != coroutine_cycle())
+        cx_shadow_freeze(stack, (uint64_t)(stack->top - stack->base));
     cx_safepoint_drop_self(self, stack);
     cx_stack_destroy(&cx_world.stacks, stack);
 }

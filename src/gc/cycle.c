@@ -10,7 +10,7 @@
 #include "gc/weak.h"
 
 /* What a slice does at most: each some tens of microseconds. */
-enum { CYCLE_CLEAR_WORDS = 16384, CYCLE_MARK_TURNS = 4096, CYCLE_SWEEP_WORDS = 2048, CYCLE_SWEEP_BLOCKS = 64 };
+enum { CYCLE_CLEAR_WORDS = 16384, CYCLE_MARK_TURNS = 4096, CYCLE_SWEEP_WORDS = 2048, CYCLE_SWEEP_BLOCKS = 64, CYCLE_TRIM_BLOCKS = 16 };
 
 /* ------------------------------------------------------------- handshakes */
 
@@ -169,22 +169,21 @@ static enum cx_progress cycle_flush_gct(struct cx_cycle *cycle)
 
 static enum cx_progress cycle_clear_weak_gct(struct cx_cycle *cycle)
 {
-    cycle->cursor = (struct cx_mark_cursor){0};
     return cx_weak_clear_gct(&cycle->at) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
 }
 
 /* The dead that have a finalizer, and all they reach, were out of everybody's reach: no thread is asked again. */
 static enum cx_progress cycle_revive_gct(struct cx_cycle *cycle)
 {
-    return cx_finalize_revive_gct(&cycle->marker, &cycle->cursor) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+    return cx_finalize_revive_gct(&cycle->marker) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
 }
 
 static enum cx_progress cycle_forget_weak_gct(struct cx_cycle *cycle)
 {
     if (cycle->at == 0)
-        cycle->cursor = (struct cx_mark_cursor){0};
+        cx_finalize_publish_gct(); /* what was revived is traced */
     cycle->at = 1;
-    return cx_weak_forget_gct(&cycle->cursor) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+    return cx_weak_forget_gct() ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
 }
 
 /* ---------------------------------------------------------------- 7. VISIT */
@@ -255,8 +254,13 @@ static enum cx_progress cycle_idle_gct(struct cx_cycle *cycle)
 
 static enum cx_progress cycle_end_gct(struct cx_cycle *cycle)
 {
-    cx_pace_cycle_ended_gct();
-    cx_heap_trim_gct(&cx_world.heap, cx_a64_load_relaxed(&cx_pace.goal));
+    if (cycle->at == 0) {
+        cx_pace_cycle_ended_gct();
+        cx_heap_trim_begin_gct(&cx_world.heap, cx_a64_load_relaxed(&cx_pace.goal));
+    }
+    cycle->at = 1;
+    if (cx_heap_trim_some_gct(&cx_world.heap, CYCLE_TRIM_BLOCKS))
+        return CX_PROGRESS_MORE;
     cycle->stats.duration_ns = cx_os_now_ns() - cycle->begin_ns;
     cx_event_emit(&cx_world.events, CX_EVENT_CYCLE_END, cx_a64_load_relaxed(&cx_world.cycle), cycle->stats.duration_ns);
     return CX_PROGRESS_DONE;

@@ -5,19 +5,22 @@
 #include "gc/error.h"
 #include "gc/vector.h"
 
+#include <string.h>
+
 enum { FINALIZE_PIECE = 256 }; /* entries looked at in one critical section */
 
 static struct {
     cx_mutex lock;           /* CX_RANK_FINALIZE */
     struct cx_vector listed; /* handles, in the order of allocation */
-    struct cx_vector queue;  /* handles; those before `head` are done */
-    uint64_t head;
+    struct cx_vector queue;  /* handles; those before `head` are done, those from `ready` on are not traced yet */
+    uint64_t head, ready;
+    uint64_t at, kept;       /* of the list, while a cycle goes through it: [0, kept) stays, [at, count) is to be looked at */
 } finalize_state;
 
 int cx_finalize_init(void)
 {
     uint64_t most = cx_world.handles.max;
-    finalize_state.head = 0;
+    finalize_state.head = finalize_state.ready = finalize_state.at = finalize_state.kept = 0;
     if (!cx_vector_init(&finalize_state.listed, most))
         return cx_error_set(COEX_GC_ENOMEM, "no address space for finalizers");
     if (!cx_vector_init(&finalize_state.queue, most)) {
@@ -43,15 +46,25 @@ bool cx_finalize_add(coex_handle fresh)
     return added;
 }
 
+/* What is done makes room for what comes, when it is more than half. */
+static void finalize_compact_queue_locked(void)
+{
+    struct cx_vector *queue = &finalize_state.queue;
+    uint64_t head = finalize_state.head;
+    if (head < queue->count - head || head < FINALIZE_PIECE)
+        return;
+    memmove(cx_vector_at(queue, 0), cx_vector_at(queue, head), (size_t)(queue->count - head) * sizeof(uint64_t));
+    queue->count -= head;
+    finalize_state.ready -= head;
+    finalize_state.head = 0;
+}
+
 coex_handle cx_finalize_next_self(struct cx_thread *self)
 {
     coex_handle handle = 0;
     cx_mutex_lock(&finalize_state.lock);
-    if (finalize_state.head < finalize_state.queue.count) {
+    if (finalize_state.head < finalize_state.ready)
         handle = *cx_vector_at(&finalize_state.queue, finalize_state.head++);
-        if (finalize_state.head == finalize_state.queue.count)
-            finalize_state.head = finalize_state.queue.count = 0;
-    }
     cx_mutex_unlock(&finalize_state.lock);
     /* A root that ends. The collector may not have read the queue yet; there is no safepoint in between, so shading now is in time. */
     if (handle != 0)
@@ -62,7 +75,7 @@ coex_handle cx_finalize_next_self(struct cx_thread *self)
 uint64_t cx_finalize_waiting(void)
 {
     cx_mutex_lock(&finalize_state.lock);
-    uint64_t waiting = finalize_state.queue.count - finalize_state.head;
+    uint64_t waiting = finalize_state.ready - finalize_state.head;
     cx_mutex_unlock(&finalize_state.lock);
     return waiting;
 }
@@ -88,24 +101,46 @@ static bool finalize_is_alive(coex_handle handle)
 
 /* What is alive moves down in the list, what is dead goes to the queue; what mutators add meanwhile comes at the end of the list. If the
  * queue can't grow, the object stays in the list and is kept alive for another cycle. */
-bool cx_finalize_revive_gct(struct cx_marker *marker, struct cx_mark_cursor *cursor)
+bool cx_finalize_revive_gct(struct cx_marker *marker)
 {
     struct cx_vector *listed = &finalize_state.listed;
     cx_mutex_lock(&finalize_state.lock);
-    uint64_t end = cursor->at + FINALIZE_PIECE < listed->count ? cursor->at + FINALIZE_PIECE : listed->count;
-    for (; cursor->at < end; cursor->at++) {
-        coex_handle handle = *cx_vector_at(listed, cursor->at);
+    if (finalize_state.at == 0)
+        finalize_compact_queue_locked(); /* nobody reads the queue by place now: marking has ended */
+    uint64_t end = finalize_state.at + FINALIZE_PIECE < listed->count ? finalize_state.at + FINALIZE_PIECE : listed->count;
+    for (; finalize_state.at < end; finalize_state.at++) {
+        coex_handle handle = *cx_vector_at(listed, finalize_state.at);
         bool alive = finalize_is_alive(handle);
         if (!alive)
             cx_mark_push(marker, handle);
         if (alive || !cx_vector_push(&finalize_state.queue, handle))
-            *cx_vector_at(listed, cursor->kept++) = handle;
+            *cx_vector_at(listed, finalize_state.kept++) = handle;
     }
-    bool more = cursor->at < listed->count;
-    if (!more)
-        listed->count = cursor->kept;
+    bool more = finalize_state.at < listed->count;
+    if (!more) {
+        listed->count = finalize_state.kept;
+        finalize_state.at = finalize_state.kept = 0;
+    }
     cx_mutex_unlock(&finalize_state.lock);
     return more;
+}
+
+void cx_finalize_publish_gct(void)
+{
+    cx_mutex_lock(&finalize_state.lock);
+    finalize_state.ready = finalize_state.queue.count;
+    cx_mutex_unlock(&finalize_state.lock);
+}
+
+/* The caller has the lock: it is the one that forks. */
+void cx_finalize_fork_child(void)
+{
+    struct cx_vector *listed = &finalize_state.listed;
+    uint64_t rest = listed->count - finalize_state.at;
+    memmove(cx_vector_at(listed, finalize_state.kept), cx_vector_at(listed, finalize_state.at), (size_t)rest * sizeof(uint64_t));
+    listed->count = finalize_state.kept + rest;
+    finalize_state.at = finalize_state.kept = 0;
+    finalize_state.ready = finalize_state.queue.count;
 }
 
 cx_mutex *cx_finalize_lock(void) { return &finalize_state.lock; }

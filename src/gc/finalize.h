@@ -2,6 +2,8 @@
  * reaches), leaves the list for good, and waits in a queue, which is a root, until the embedder runs its finalizer.
  *
  * INV-FINAL-1  An object is finalized at most once: it is in the list or in the queue, or neither.
+ * INV-FINAL-3  The embedder gets an object only when it and all it reaches are traced: before, what a mutator takes out of it would be
+ *              shaded into a buffer that no flush asks for.
  * INV-FINAL-2  Weak references to it are cleared before it is revived: a finalizer can't be surprised by a get.
  *
  * Order: objects found dead in one cycle are queued in the order of their allocation; none waits for another, whatever refers to what. A
@@ -24,7 +26,11 @@ uint64_t cx_finalize_waiting(void);
 /* Pushes the queue, a piece at a time: it is a root. False: that was the end. */
 bool cx_finalize_mark_gct(struct cx_marker *marker, uint64_t *at);
 /* Queues and pushes the dead, a piece of the list at a time. When everything alive is known. False: that was the end. */
-bool cx_finalize_revive_gct(struct cx_marker *marker, struct cx_mark_cursor *cursor);
+bool cx_finalize_revive_gct(struct cx_marker *marker);
+/* What was revived is traced: it may be finalized now (INV-FINAL-3). */
+void cx_finalize_publish_gct(void);
+/* A cycle that was reviving is forgotten: what it has queued stays queued, the rest of the list is whole again. */
+void cx_finalize_fork_child(void);
 
 /* For the fork. */
 cx_mutex *cx_finalize_lock(void);

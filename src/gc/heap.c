@@ -33,7 +33,7 @@ static bool heap_commit_locked(struct cx_heap *heap, uint64_t blocks)
 
 int cx_heap_init(struct cx_heap *heap, uint64_t initial, uint64_t limit, bool poison)
 {
-    *heap = (struct cx_heap){.free_list = CX_NO_BLOCK, .partial_list = CX_NO_BLOCK, .limit = limit, .poison = poison};
+    *heap = (struct cx_heap){.free_list = CX_NO_BLOCK, .clean_list = CX_NO_BLOCK, .trim_list = CX_NO_BLOCK, .partial_list = CX_NO_BLOCK, .limit = limit, .poison = poison};
     uint64_t reserve = heap_reservation(limit);
     if (reserve < initial)
         reserve = initial;
@@ -98,9 +98,10 @@ static uint32_t heap_pop_free_locked(struct cx_heap *heap)
 {
     if (!heap_charge(heap, CX_BLOCK_BYTES))
         return CX_NO_BLOCK;
-    uint32_t block = heap->free_list;
+    uint32_t *list = heap->free_list != CX_NO_BLOCK ? &heap->free_list : &heap->clean_list;
+    uint32_t block = *list;
     if (block != CX_NO_BLOCK) {
-        heap->free_list = heap->blocks[block].next;
+        *list = heap->blocks[block].next;
         cx_a32_sub_relaxed(&heap->free_count, 1);
     } else {
         uint32_t count = cx_a32_load_relaxed(&heap->count);
@@ -385,43 +386,51 @@ uint32_t cx_heap_take_spares(struct cx_heap *heap, uint32_t *spare, uint32_t mos
 
 void cx_heap_return_block(struct cx_heap *heap, uint32_t block) { heap_push_free(heap, block); }
 
-uint64_t cx_heap_trim_gct(struct cx_heap *heap, uint64_t keep)
+/* The list's head is warm and stays. What was not yet given back the last time goes first. */
+void cx_heap_trim_begin_gct(struct cx_heap *heap, uint64_t keep)
 {
-    /* Take the excess off the list, coldest last: the list's head is warm and stays. */
+    if (heap->trim_list != CX_NO_BLOCK)
+        return;
     cx_mutex_lock(&heap->lock);
-    uint64_t kept = 0;
     uint32_t *link = &heap->free_list;
-    while (*link != CX_NO_BLOCK && kept < keep) {
-        kept += CX_BLOCK_BYTES;
+    for (uint64_t kept = 0; *link != CX_NO_BLOCK && kept < keep; kept += CX_BLOCK_BYTES)
         link = &heap->blocks[*link].next;
-    }
-    uint32_t excess = *link, count = 0;
+    heap->trim_list = *link;
     *link = CX_NO_BLOCK;
-    for (uint32_t at = excess; at != CX_NO_BLOCK; at = heap->blocks[at].next)
+    uint32_t count = 0;
+    for (uint32_t at = heap->trim_list; at != CX_NO_BLOCK; at = heap->blocks[at].next)
         count++;
     cx_a32_sub_relaxed(&heap->free_count, count);
     cx_mutex_unlock(&heap->lock);
+}
 
-    uint64_t gone = 0;
-    uint32_t last = CX_NO_BLOCK;
-    for (uint32_t at = excess; at != CX_NO_BLOCK; at = heap->blocks[at].next) {
-        if (!heap->blocks[at].clean && cx_os_discard(heap_address(heap, at), CX_BLOCK_BYTES) == CX_BLOCK_BYTES) {
-            heap->blocks[at].clean = 1;
-            gone += CX_BLOCK_BYTES;
+bool cx_heap_trim_some_gct(struct cx_heap *heap, uint32_t count)
+{
+    for (; count > 0 && heap->trim_list != CX_NO_BLOCK; count--) {
+        uint32_t at = heap->trim_list;
+        struct cx_block *block = &heap->blocks[at];
+        heap->trim_list = block->next;
+        if (!block->clean && cx_os_discard(heap_address(heap, at), CX_BLOCK_BYTES) == CX_BLOCK_BYTES) {
+            block->clean = 1;
+            cx_a64_add_relaxed(&heap->returned, CX_BLOCK_BYTES);
         }
-        last = at;
-    }
-    if (last != CX_NO_BLOCK) {
         cx_mutex_lock(&heap->lock);
-        uint32_t *tail = &heap->free_list;
-        while (*tail != CX_NO_BLOCK)
-            tail = &heap->blocks[*tail].next;
-        *tail = excess;
-        cx_a32_add_relaxed(&heap->free_count, count);
+        uint32_t *list = block->clean ? &heap->clean_list : &heap->free_list;
+        block->next = *list;
+        *list = at;
+        cx_a32_add_relaxed(&heap->free_count, 1);
         cx_mutex_unlock(&heap->lock);
     }
-    cx_a64_add_relaxed(&heap->returned, gone);
-    return gone;
+    return heap->trim_list != CX_NO_BLOCK;
+}
+
+uint64_t cx_heap_trim_gct(struct cx_heap *heap, uint64_t keep)
+{
+    uint64_t before = cx_a64_load_relaxed(&heap->returned);
+    cx_heap_trim_begin_gct(heap, keep);
+    while (cx_heap_trim_some_gct(heap, UINT32_MAX)) {
+    }
+    return cx_a64_load_relaxed(&heap->returned) - before;
 }
 
 void cx_heap_fork_child(struct cx_heap *heap)

@@ -50,9 +50,11 @@ struct cx_heap {
     __attribute__((aligned(64)))
     cx_mutex lock;
     uint32_t free_list;          /* last freed first: its memory is warm */
+    uint32_t clean_list;         /* empty ones that the system has the memory of */
+    uint32_t trim_list;          /* on their way there; the collector's */
     uint32_t partial_list;
     cx_a32 count;                /* blocks ever used. W: under the lock, release. R: acquire */
-    cx_a32 free_count;           /* on free_list */
+    cx_a32 free_count;           /* on free_list and clean_list */
     uint32_t committed;          /* blocks; under the lock */
     cx_a64 used;                 /* INV-HEAP-3. W: cas. R: relaxed */
     __attribute__((aligned(64))) /* read by every slow allocation */
@@ -103,6 +105,9 @@ bool cx_heap_sweep_some(struct cx_heap *heap);
 void cx_heap_sweep_end_gct(struct cx_heap *heap);
 /* Gives empty blocks beyond `keep` bytes of them back to the operating system; returns how many bytes. */
 uint64_t cx_heap_trim_gct(struct cx_heap *heap, uint64_t keep);
+/* The same a piece at a time: what is to go is taken off the list, then `count` blocks go. False: that was the end. */
+void cx_heap_trim_begin_gct(struct cx_heap *heap, uint64_t keep);
+bool cx_heap_trim_some_gct(struct cx_heap *heap, uint32_t count);
 
 /* Blocks of threads that are not there any more, and of a sweep that ran, are nobody's. */
 void cx_heap_fork_child(struct cx_heap *heap);

@@ -31,7 +31,7 @@ struct cx_marker {
 
 /* Where a reader of lists that change meanwhile is. */
 struct cx_mark_cursor {
-    uint64_t list, version, at, kept;
+    uint64_t list, version, at;
 };
 
 void cx_marker_init(struct cx_marker *marker);

@@ -5,6 +5,7 @@
 
 enum {
     PACE_LEAST_GROWTH = 1 << 20,
+    PACE_MOST_STEPS = 40,  /* without a GC thread nobody else does it */
     PACE_MOST_ASSISTS = 4 /* a large object is no reason for a long stop */
 };
 
@@ -91,7 +92,8 @@ uint64_t cx_pace_work_owed_self(struct cx_thread *self)
     self->assisted += owed * CX_ASSIST_BYTES;
     if (cx_a32_load_relaxed(&cx_world.collecting) == 0)
         return 0;
-    return (owed < PACE_MOST_ASSISTS ? owed : PACE_MOST_ASSISTS) * CX_ASSIST_NS;
+    uint64_t most = cx_world.config.gc_threads == 0 ? PACE_MOST_STEPS : PACE_MOST_ASSISTS;
+    return (owed < most ? owed : most) * CX_ASSIST_NS;
 }
 
 /* Outside of MARK, or with nothing to trace, there is no work to share: but the collector may be waiting for a core, which this thread can

@@ -11,9 +11,6 @@
 
 #include <stdio.h>
 
-/* The one lock that is there before init and after shutdown. */
-static cx_mutex runtime_life = {.os = PTHREAD_MUTEX_INITIALIZER, .rank = CX_RANK_LIFE};
-
 bool cx_runtime_is_up(void) { return cx_a64_load_acquire(&cx_world.generation) % 2 == 1; }
 
 /* For the one line before an abort. */
@@ -112,7 +109,7 @@ static void runtime_fork_lock(bool lock)
 
 static void runtime_fork_prepare(void)
 {
-    cx_mutex_lock(&runtime_life);
+    cx_mutex_lock(&cx_world.life);
     if (!cx_runtime_is_up())
         return;
     cx_collector_fork_prepare();
@@ -127,7 +124,7 @@ static void runtime_fork_parent(void)
         runtime_fork_lock(false);
         cx_collector_fork_parent();
     }
-    cx_mutex_unlock(&runtime_life);
+    cx_mutex_unlock(&cx_world.life);
 }
 
 static void runtime_fork_child(void)
@@ -143,11 +140,12 @@ static void runtime_fork_child(void)
             cx_tlab_fork_child(&self->tlab, &cx_world.heap);
         cx_grey_fork_child(&cx_world.grey);
         cx_weak_fork_child();
+        cx_finalize_fork_child();
         cx_event_fork_unlock();
         runtime_fork_lock(false);
         cx_collector_fork_child();
     }
-    cx_mutex_unlock(&runtime_life);
+    cx_mutex_unlock(&cx_world.life);
 }
 
 /* Once in a process: hooks can't be taken back, and do nothing while no runtime is up. */
@@ -184,13 +182,13 @@ static int runtime_bring_up(const coex_gc_config *config)
 
 int cx_runtime_init(const coex_gc_config *config)
 {
-    cx_mutex_lock(&runtime_life);
+    cx_mutex_lock(&cx_world.life);
     int code = cx_runtime_is_up() ? cx_error_set(COEX_GC_EALREADY, "the runtime is initialised already") : runtime_bring_up(config);
     if (code == COEX_GC_OK && !cx_attach_self()) {
         code = cx_error_code();
         runtime_bring_down();
     }
-    cx_mutex_unlock(&runtime_life);
+    cx_mutex_unlock(&cx_world.life);
     return code;
 }
 
@@ -209,19 +207,20 @@ static void runtime_refuse_managed_threads(const struct cx_thread *self)
 
 bool cx_runtime_fini(void)
 {
-    cx_mutex_lock(&runtime_life);
+    cx_mutex_lock(&cx_world.life);
     bool up = cx_runtime_is_up();
     if (up) {
         struct cx_thread *self = cx_thread_self();
         /* A running cycle needs this thread's answers: wait for it in native mode, for good. */
         if (self != NULL)
             cx_transition_enter_self(self);
+        runtime_refuse_managed_threads(self); /* one that never answers would keep the cycle waiting */
         cx_collector_wait(cx_collector_current());
         runtime_refuse_managed_threads(self);
         cx_os_at_thread_exit(NULL, NULL);
         runtime_bring_down();
         cx_thread_bind_self(NULL);
     }
-    cx_mutex_unlock(&runtime_life);
+    cx_mutex_unlock(&cx_world.life);
     return up;
 }

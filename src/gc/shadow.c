@@ -82,7 +82,6 @@ static void shadow_copy(struct cx_shadow *shadow, uint64_t end)
 
 void cx_shadow_freeze(struct cx_shadow *shadow, uint64_t end)
 {
-    CX_CHECK("INV-SHADOW-1", !cx_shadow_is_frozen(shadow));
     if (CX_CHECKED)
         shadow_copy(shadow, end);
     cx_a64_store_relaxed(&shadow->scanned, 0);

@@ -82,7 +82,8 @@ static inline uint64_t cx_shadow_frame_before(const struct cx_shadow *shadow, ui
     return end;
 }
 
-/* Freeze [0, end). By the owner, or by the collector for a thread it has claimed. Nothing may be frozen before. */
+/* Freeze [0, end). By the owner, or by the collector for a thread or stack it has claimed, once a cycle; what may still be frozen is of an
+ * older cycle, and nobody reads it any more. */
 void cx_shadow_freeze(struct cx_shadow *shadow, uint64_t end);
 /* Nobody reads any more: after a fork. */
 void cx_shadow_drop_frozen(struct cx_shadow *shadow);

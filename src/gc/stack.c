@@ -146,6 +146,7 @@ void cx_stacks_fork_child(struct cx_stacks *stacks, const struct cx_shadow *own)
     uint32_t count = cx_a32_load_relaxed(&stacks->count);
     for (uint32_t i = 0; i < count; i++) {
         struct cx_shadow *stack = cx_stack_at(stacks, i);
+        cx_shadow_drop_frozen(stack);
         if (stack == own || cx_a32_load_relaxed(&stack->state) != CX_SHADOW_ACTIVE)
             continue;
         cx_shadow_reset(stack, &stack->top);

@@ -4,7 +4,7 @@
 #include "base/point.h"
 #include "gc/error.h"
 
-struct cx_world cx_world;
+struct cx_world cx_world = {.life = {.os = PTHREAD_MUTEX_INITIALIZER, .rank = CX_RANK_LIFE}};
 
 void **coex_gc_table;
 

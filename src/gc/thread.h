@@ -100,6 +100,7 @@ struct cx_collector;
 struct cx_roots;
 
 struct cx_world {
+    cx_mutex life;             /* init, shutdown, fork, and a thread's exit; there before init and after shutdown */
     cx_a64 generation;         /* odd while the runtime is up; each init counts on. W: life lock, seq. R: anyone */
     coex_gc_config config;
     struct cx_events events;

@@ -88,9 +88,16 @@ static char *tlab_place_in_overflow(struct cx_tlab *tlab, struct cx_heap *heap, 
     return place;
 }
 
+void cx_tlab_charge(struct cx_tlab *tlab, struct coex_gc_thread *words, uint64_t bytes)
+{
+    tlab->taken += bytes;
+    words->end = 0; /* until the next cx_tlab_place */
+}
+
 char *cx_tlab_place(struct cx_tlab *tlab, struct coex_gc_thread *words, struct cx_heap *heap, uint64_t bytes, uint64_t prefix,
                     uint64_t align, bool black)
 {
+    words->end = tlab->slow_always ? 0 : tlab->end;
     char *place = tlab_bump(&words->cursor, tlab->end, bytes, prefix, align);
     bool awkward = bytes + align - 8 > CX_LINE_BYTES; /* it may not fit into a hole of one line */
     if (place == NULL && awkward && tlab->end - words->cursor >= CX_LINE_BYTES)

@@ -25,6 +25,8 @@ void cx_tlab_init(struct cx_tlab *tlab, struct coex_gc_thread *words, bool slow_
 /* Where an object of `bytes`, whose payload comes after `prefix` bytes and is aligned to `align`, may start. NULL: full. */
 char *cx_tlab_place(struct cx_tlab *tlab, struct coex_gc_thread *words, struct cx_heap *heap, uint64_t bytes, uint64_t prefix,
                     uint64_t align, bool black);
+/* So many bytes were taken elsewhere on this thread's account; its next allocation takes the slow path. */
+void cx_tlab_charge(struct cx_tlab *tlab, struct coex_gc_thread *words, uint64_t bytes);
 /* Everything that is held for later objects becomes HELD: at the ROOTS answer. */
 void cx_tlab_hold(struct cx_tlab *tlab, const struct coex_gc_thread *words, struct cx_heap *heap);
 /* The thread goes: its blocks are nobody's. */

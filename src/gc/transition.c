@@ -3,6 +3,9 @@
 
 #include "base/point.h"
 
+/* In the second slot of the frame that enter_managed makes: no program has that frame by chance. */
+#define TRANSITION_MARK 0x0063616c6c6261u
+
 void cx_transition_enter_self(struct cx_thread *self)
 {
     if (self->native_depth++ != 0)
@@ -59,14 +62,16 @@ void cx_transition_enter_managed_self(struct cx_thread *self)
         self->native_depth = 1;
         cx_transition_leave_self(self);
     }
-    coex_handle *slots = coex_fast_enter_frame(1);
+    coex_handle *slots = coex_fast_enter_frame(2);
     slots[0] = COEX_IMMEDIATE(depth);
+    slots[1] = COEX_IMMEDIATE(TRANSITION_MARK);
 }
 
 void cx_transition_leave_managed_self(struct cx_thread *self)
 {
-    coex_handle *slots = self->words.top - 1;
-    if (self->native_depth != 0 || !coex_is_immediate(*slots) || slots[-1] != COEX_GC_FRAME_HEADER(1))
+    coex_handle *slots = self->words.top - 2;
+    if (self->native_depth != 0 || slots < self->shadow->base + 2 || slots[1] != COEX_IMMEDIATE(TRANSITION_MARK) ||
+        slots[-1] != COEX_GC_FRAME_HEADER(2))
         cx_fatal("coex_gc_leave_managed: frames are left over, or there was no coex_gc_enter_managed");
     uint32_t depth = (uint32_t)coex_immediate_bits(*slots);
     coex_fast_leave_frame(slots);

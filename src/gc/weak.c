@@ -6,12 +6,15 @@
 #include "gc/table.h"
 #include "gc/vector.h"
 
+#include <string.h>
+
 enum { WEAK_PIECE = 256 }; /* cells looked at in one critical section */
 enum { WEAK_OPEN, WEAK_MARKING, WEAK_CLEARED, WEAK_STATE_MASK = 3, WEAK_ONE = 4 };
 
 struct cx_weak {
     cx_mutex lock;           /* CX_RANK_WEAK */
     struct cx_vector cells;  /* handles of weak references and ephemerons; under the lock */
+    uint64_t at, kept;       /* while a cycle forgets dead ones: [0, kept) stays, [at, count) is to be looked at */
     struct cx_table waiting; /* key << 1 -> index of the first entry in `chain`, + 1; under the lock */
     struct cx_vector chain;  /* pairs: ephemeron, next index + 1; under the lock */
     cx_a64 word;             /* w: n << 2 | state. W: cas, collector stores. All seq */
@@ -199,19 +202,21 @@ bool cx_weak_clear_gct(uint64_t *at)
 }
 
 /* What is kept moves down; what mutators add meanwhile comes at the end. */
-bool cx_weak_forget_gct(struct cx_mark_cursor *cursor)
+bool cx_weak_forget_gct(void)
 {
     struct cx_weak *weak = &weak_state;
     cx_mutex_lock(&weak->lock);
-    uint64_t end = cursor->at + WEAK_PIECE < weak->cells.count ? cursor->at + WEAK_PIECE : weak->cells.count;
-    for (; cursor->at < end; cursor->at++) {
-        uint64_t handle = *cx_vector_at(&weak->cells, cursor->at);
+    uint64_t end = weak->at + WEAK_PIECE < weak->cells.count ? weak->at + WEAK_PIECE : weak->cells.count;
+    for (; weak->at < end; weak->at++) {
+        uint64_t handle = *cx_vector_at(&weak->cells, weak->at);
         if (weak_is_alive(handle))
-            *cx_vector_at(&weak->cells, cursor->kept++) = handle;
+            *cx_vector_at(&weak->cells, weak->kept++) = handle;
     }
-    bool more = cursor->at < weak->cells.count;
-    if (!more)
-        weak->cells.count = cursor->kept;
+    bool more = weak->at < weak->cells.count;
+    if (!more) {
+        weak->cells.count = weak->kept;
+        weak->at = weak->kept = 0;
+    }
     cx_mutex_unlock(&weak->lock);
     return more;
 }
@@ -219,4 +224,12 @@ bool cx_weak_forget_gct(struct cx_mark_cursor *cursor)
 cx_mutex *cx_weak_lock(void) { return &weak_state.lock; }
 
 /* The cycle that was deciding is forgotten: cells that it has cleared are of dead objects, the others it has not looked at. */
-void cx_weak_fork_child(void) { cx_a64_store_seq(&weak_state.word, WEAK_OPEN); }
+void cx_weak_fork_child(void)
+{
+    struct cx_weak *weak = &weak_state;
+    uint64_t rest = weak->cells.count - weak->at;
+    memmove(cx_vector_at(&weak->cells, weak->kept), cx_vector_at(&weak->cells, weak->at), (size_t)rest * sizeof(uint64_t));
+    weak->cells.count = weak->kept + rest;
+    weak->at = weak->kept = 0;
+    cx_a64_store_seq(&weak->word, WEAK_OPEN);
+}

@@ -44,7 +44,7 @@ bool cx_weak_decide_gct(uint64_t n);
 /* Clears cells, a piece at a time; false: that was the end, and the word is OPEN. */
 bool cx_weak_clear_gct(uint64_t *at);
 /* Forgets weak references and ephemerons that are dead themselves, a piece at a time. After finalizers have revived what they need. */
-bool cx_weak_forget_gct(struct cx_mark_cursor *cursor);
+bool cx_weak_forget_gct(void);
 
 /* A watched key was marked: pushes what waits for it. Any marker. */
 void cx_weak_key_marked(struct cx_marker *marker, coex_handle key);

@@ -42,6 +42,19 @@ static void call_async(void) { coex_gc_async(); }
 static void call_wait(void) { coex_gc_wait_for_completion(); }
 static void call_set_trigger(void) { coex_gc_set_trigger_threshold(5); }
 static void call_spawn_attach(void) { coex_gc_spawn_attach((coex_gc_spawn *)(void *)&cell); }
+static void call_freeze(void) { coex_gc_freeze(1); }
+static void call_pin(void) { coex_gc_pin(1); }
+static void call_unpin(void) { coex_gc_unpin(1); }
+static void call_weak_new(void) { coex_gc_weak_new(0); }
+static void call_weak_get(void) { coex_gc_weak_get(1); }
+static void call_ephemeron_new(void) { coex_gc_ephemeron_new(0, 0); }
+static void call_ephemeron_key(void) { coex_gc_ephemeron_key(1); }
+static void call_ephemeron_value(void) { coex_gc_ephemeron_value(1); }
+static void call_finalize(void) { coex_gc_finalize(1); }
+static void call_step(void) { coex_gc_step(1); }
+static void call_leave_managed(void) { coex_gc_leave_managed(); }
+static void call_enter_managed(void) { coex_gc_enter_managed(); }
+static void call_adjust_external(void) { coex_gc_adjust_external(1); }
 static void call_spawn_cancel(void) { coex_gc_spawn_cancel((coex_gc_spawn *)(void *)&cell); }
 
 /* Both allocations have one slow path; only in checked builds does each look by itself. */
@@ -77,6 +90,19 @@ static const struct entry {
     {"coex_gc_spawn_prepare", call_spawn_prepare, false},
     {"coex_gc_enter_native", call_enter_native, false},
     {"coex_gc_leave_native", call_leave_native, false},
+    {"coex_gc_freeze", call_freeze, false},
+    {"coex_gc_pin", call_pin, false},
+    {"coex_gc_unpin", call_unpin, false},
+    {"coex_gc_weak_new", call_weak_new, false},
+    {"coex_gc_weak_get", call_weak_get, false},
+    {"coex_gc_ephemeron_new", call_ephemeron_new, false},
+    {"coex_gc_ephemeron_key", call_ephemeron_key, false},
+    {"coex_gc_ephemeron_value", call_ephemeron_value, false},
+    {"coex_gc_finalize", call_finalize, false},
+    {"coex_gc_step", call_step, false},
+    {"coex_gc_leave_managed", call_leave_managed, false},
+    {"coex_gc_enter_managed", call_enter_managed, true},
+    {"coex_gc_adjust_external", call_adjust_external, true},
     {"coex_gc_register_thread", call_register_thread, true},
     {"coex_gc_size", call_size, true},
     {"coex_gc_type_of", call_type_of, true},

@@ -12,8 +12,7 @@ static uint64_t mapped(void)
 {
     unsigned long pages = 0;
     FILE *statm = fopen("/proc/self/statm", "r");
-    ck_assert_ptr_nonnull(statm);
-    ck_assert_int_eq(fscanf(statm, "%lu", &pages), 1);
+    expect(statm != NULL && fscanf(statm, "%lu", &pages) == 1);
     fclose(statm);
     return (uint64_t)pages * 4096;
 }
@@ -21,9 +20,9 @@ static uint64_t mapped(void)
 static void limit_address_space(uint64_t bytes)
 {
     struct rlimit limit;
-    ck_assert_int_eq(getrlimit(RLIMIT_AS, &limit), 0);
+    expect(getrlimit(RLIMIT_AS, &limit) == 0);
     limit.rlim_cur = bytes;
-    ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    expect(setrlimit(RLIMIT_AS, &limit) == 0);
 }
 
 /* A list that is walked again. */
@@ -117,13 +116,17 @@ TEST(heap_that_the_system_does_not_let_grow_is_full_and_not_broken)
     coex_gc_shutdown();
 }
 
-static unsigned no_room;
-static pthread_barrier_t all_tried;
+enum { CROWD = 8 };
 
-static void register_at_once(unsigned index, void *unused)
+static unsigned no_room;
+static pthread_barrier_t together;
+
+/* All threads are there, with stacks of their own, before space becomes short: only registration finds none. */
+static void register_at_once(unsigned index, void *room)
 {
-    (void)index;
-    (void)unused;
+    pthread_barrier_wait(&together);
+    if (index == 0) limit_address_space(*(uint64_t *)room == UINT64_MAX ? RLIM_INFINITY : mapped() + *(uint64_t *)room);
+    pthread_barrier_wait(&together);
     coex_gc_register_thread();
     bool registered = coex_gc_get_current_thread() != NULL;
     if (registered) {
@@ -133,15 +136,15 @@ static void register_at_once(unsigned index, void *unused)
         expect(coex_gc_last_error() == COEX_GC_ENOMEM || coex_gc_last_error() == COEX_GC_ETHREAD);
         expect(coex_gc_error_detail()[0] != '\0');
     }
-    pthread_barrier_wait(&all_tried);
+    pthread_barrier_wait(&together);
     if (registered) coex_gc_leave_native();
 }
 
-static void register_eight(void)
+static void register_crowd(uint64_t room)
 {
     no_room = 0;
     coex_gc_enter_native();
-    run_threads(8, register_at_once, NULL);
+    run_threads(CROWD, register_at_once, &room);
     coex_gc_leave_native();
     ck_assert_uint_eq(stats_now().registered_thread_count, 1);
 }
@@ -150,17 +153,11 @@ TEST(thread_for_which_there_is_no_shadow_stack_is_not_registered_and_knows_why)
 {
     if (test_is_sanitized()) return;
     coex_gc_config config = default_config();
-    config.initial_handles = 65536;
-    config.initial_heap = 2 * MIB;
-    config.shadow_stack_slots = (uint64_t)128 << 20; /* 1 GiB each */
     start_with(&config);
-    pthread_barrier_init(&all_tried, NULL, 8);
-    limit_address_space(mapped() + 4 * GIB); /* room for the threads' own stacks, and for some of these */
-    register_eight();
+    pthread_barrier_init(&together, NULL, CROWD);
+    register_crowd(64 * 1024);
     ck_assert_uint_gt(no_room, 0);
-    ck_assert_uint_lt(no_room, 8);
-    limit_address_space(RLIM_INFINITY);
-    register_eight();
+    register_crowd(UINT64_MAX);
     ck_assert_uint_eq(no_room, 0);
     use_runtime();
     coex_gc_shutdown();

@@ -270,47 +270,42 @@ TEST_TIMEOUT(many_threads_at_the_limit_of_handles_all_go_on, 60)
 
 /* ---- reuse ------------------------------------------------------------------------------------------------ */
 
-enum { FEW = 1000 };
+enum { FEW = 1000, MANY = 30000, REUSE_HANDLES = 1 << 18 };
 
-static bool is_among(coex_handle h, const coex_handle *handles)
+/* Allocates until one of the given handles comes again, but at most MANY: more than a thread holds for itself. */
+static int allocated_before_reuse(uint32_t type, const bool *is_dead)
 {
-    for (int i = 0; i < FEW; i++) {
-        if (handles[i] == h) return true;
+    for (int i = 0; i < MANY; i++) {
+        coex_handle h = coex_gc_alloc(sizeof(pair), type);
+        expect(h != 0 && h < REUSE_HANDLES);
+        if (is_dead[h]) return i;
     }
-    return false;
-}
-
-/* How many of FEW new handles are among the given ones. They are kept in the slots. */
-static int reused(uint32_t type, const coex_handle *handles, coex_handle *slots)
-{
-    int count = 0;
-    for (int i = 0; i < FEW; i++) {
-        slots[i] = coex_gc_alloc(sizeof(pair), type);
-        expect(slots[i] != 0);
-        count += is_among(slots[i], handles);
-    }
-    return count;
+    return MANY;
 }
 
 TEST(retired_handle_is_not_reused_before_a_complete_cycle)
 {
-    start_with_handles(65536, 65536);
+    static bool is_dead[REUSE_HANDLES];
+    start_with_handles(REUSE_HANDLES, REUSE_HANDLES);
     uint32_t type = type_pair();
-    coex_handle *slots = coex_gc_enter_frame(4 * FEW), dead[FEW];
-    for (int i = 0; i < FEW; i++) dead[i] = slots[i] = coex_gc_alloc(sizeof(pair), type);
-    ck_assert_int_eq(reused(type, dead, slots + FEW), 0); /* they are alive */
+    coex_handle *slots = coex_gc_enter_frame(FEW), dead[FEW];
+    for (int i = 0; i < FEW; i++) {
+        dead[i] = slots[i] = coex_gc_alloc(sizeof(pair), type);
+        is_dead[dead[i]] = true;
+    }
+    ck_assert_int_eq(allocated_before_reuse(type, is_dead), MANY); /* they are alive */
     memset(slots, 0, FEW * sizeof *slots);
-    ck_assert_int_eq(reused(type, dead, slots + 2 * FEW), 0); /* dead, and nobody knows */
+    ck_assert_int_eq(allocated_before_reuse(type, is_dead), MANY); /* dead, and nobody knows */
     coex_gc_collect();
     for (int i = 0; i < FEW; i++) ck_assert(!coex_gc_is_handle(dead[i]));
     coex_gc_stats stats = stats_now();
-    ck_assert_uint_eq(stats.objects_swept_last_cycle, FEW);
-    ck_assert_uint_eq(stats.handles_retired_last_cycle, FEW);
+    ck_assert_uint_eq(stats.objects_swept_last_cycle, FEW + 2 * MANY);
+    ck_assert_uint_eq(stats.handles_retired_last_cycle, FEW + 2 * MANY);
     ck_assert_uint_eq(stats.handles_recycled_last_cycle, 0);
-    ck_assert_int_eq(reused(type, dead, slots), 0); /* retired by the first cycle */
+    ck_assert_int_eq(allocated_before_reuse(type, is_dead), MANY); /* retired by the first cycle */
     coex_gc_collect();
-    ck_assert_uint_eq(stats_now().handles_recycled_last_cycle, FEW);
-    ck_assert_int_ge(reused(type, dead, slots + 3 * FEW), FEW / 4); /* free since the second; what this thread holds comes first */
+    ck_assert_uint_eq(stats_now().handles_recycled_last_cycle, FEW + 2 * MANY);
+    ck_assert_int_lt(allocated_before_reuse(type, is_dead), MANY); /* free since the second, and taken before fresh ones */
     coex_gc_shutdown();
 }
 

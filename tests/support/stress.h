@@ -19,18 +19,13 @@ enum stress_runtime {
     STRESS_HOSTILE   /* and every allocation takes the slow path and often asks for a cycle */
 };
 
-/* Starts the runtime and the clock. The calling thread is registered. */
-static inline void stress_start(enum stress_runtime runtime);
-/* Joins in with a last cycle and a look at the whole heap, and ends the runtime. */
-static inline void stress_end(void);
-
 bool stress_is_over(void);
 void stress_begin_clock(void);
 
 /* More than a test should keep alive: drop something. */
 static inline bool stress_is_crowded(void) { return stats_now().current_heap_used > 48 * MIB; }
 
-static inline void stress_start(enum stress_runtime runtime)
+static inline coex_gc_config stress_config(enum stress_runtime runtime)
 {
     coex_gc_config config = default_config();
     config.initial_heap = MIB;
@@ -40,11 +35,24 @@ static inline void stress_start(enum stress_runtime runtime)
     config.verify = runtime != STRESS_PLAIN;
     config.poison = runtime != STRESS_PLAIN;
     config.stress = runtime == STRESS_HOSTILE ? 500 : 0;
-    start_with(&config);
+    return config;
+}
+
+/* Starts the runtime and the clock. The calling thread is registered. */
+static inline void stress_start_with(const coex_gc_config *config)
+{
+    start_with(config);
     nodes_init();
     stress_begin_clock();
 }
 
+static inline void stress_start(enum stress_runtime runtime)
+{
+    coex_gc_config config = stress_config(runtime);
+    stress_start_with(&config);
+}
+
+/* A last cycle, a look at the whole heap, and the end of the runtime. */
 static inline void stress_end(void)
 {
     coex_gc_collect();

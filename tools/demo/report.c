@@ -24,15 +24,17 @@ static double y_of(const struct plane *plane, double y)
     return TOP + (1 - fmin(fmax(part, 0), 1)) * (HEIGHT - TOP - BOTTOM);
 }
 
-/* The next of 1, 2, 5, 10, 20 … that is at least this. */
-static double round_up(double value)
+/* The least of these numbers, times a power of ten, that is at least this. */
+static double round_up(double value, const double *steps)
 {
     if (!(value > 0)) return 1;
     double power = pow(10, floor(log10(value)));
-    for (double step = 1; step <= 10; step = step == 1 ? 2 : step == 2 ? 5 : 10)
-        if (step * power >= value * 0.9999) return step * power;
-    return 10 * power;
+    while (*steps * power < value * 0.9999) steps++;
+    return *steps * power;
 }
+
+static const double whole_steps[] = {1, 2, 5, 10};
+static const double quarter_steps[] = {1, 1.2, 1.6, 2, 2.4, 3.2, 4, 5, 6, 8, 10}; /* a fourth of each has two digits at most */
 
 /* ---------------------------------------------------------- parts of a chart */
 
@@ -53,7 +55,7 @@ static void draw_y(const struct plane *plane, double value, const char *text)
 
 static void draw_seconds(const struct plane *plane)
 {
-    double step = round_up(plane->x_most / 10);
+    double step = round_up(plane->x_most / 10, whole_steps);
     for (double at = 0; at <= plane->x_most * 1.0001; at += step)
         fprintf(plane->file, "<text class=\"tick\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g s</text>\n", x_of(plane, at),
                 HEIGHT - 10, at);
@@ -121,7 +123,7 @@ static void draw_cycles(const struct plane *plane, const struct monitor *monitor
 static void draw_memory(FILE *file, const struct monitor *monitor)
 {
     struct plane plane = {.file = file, .x_most = monitor->sample[monitor->sample_count - 1].at};
-    plane.y_most = round_up(fmax(greatest(monitor, used_at), greatest(monitor, goal_at)));
+    plane.y_most = round_up(fmax(greatest(monitor, used_at), greatest(monitor, goal_at)), quarter_steps);
     open_figure(file, "Memory",
                 "<span class=\"key k-used\"></span>in use <span class=\"key k-goal\"></span>goal of the pace <span class=\"key "
                 "k-live\"></span>survivors of the last cycle <span class=\"key k-cycle\"></span>a cycle is running");
@@ -137,7 +139,7 @@ static void draw_memory(FILE *file, const struct monitor *monitor)
 static void draw_throughput(FILE *file, const struct monitor *monitor)
 {
     struct plane plane = {.file = file, .x_most = monitor->sample[monitor->sample_count - 1].at};
-    plane.y_most = round_up(greatest(monitor, rate_at));
+    plane.y_most = round_up(greatest(monitor, rate_at), quarter_steps);
     open_figure(file, "Requests a second", "<span class=\"key k-cycle\"></span>a cycle is running: the handlers go on");
     draw_cycles(&plane, monitor);
     draw_linear_y(&plane, demo_count);
@@ -158,7 +160,7 @@ static void draw_stops(FILE *file, const struct demo_result *result)
 {
     const struct monitor *monitor = result->monitor;
     struct plane plane = {.file = file, .x_most = monitor->sample[monitor->sample_count - 1].at, .y_least = 100, .y_log = true};
-    plane.y_most = fmax(1e6, round_up((double)result->stats.stop_cpu.max));
+    plane.y_most = fmax(1e6, round_up((double)result->stats.stop_cpu.max, whole_steps));
     open_figure(file, "Stops, cycle by cycle",
                 "<span class=\"key k-max\"></span>the longest <span class=\"key k-median\"></span>the median <span class=\"key "
                 "k-target\"></span>50 µs: on the CPU, on a logarithmic scale");
@@ -183,8 +185,11 @@ static void draw_histogram(FILE *file, const char *title, const char *about, con
     while (first < last && bucket[first] == 0) first++;
     while (last > first && bucket[last] == 0) last--;
     for (unsigned i = first; i <= last; i++) most = bucket[i] > most ? bucket[i] : most;
-    struct plane plane = {
-        .file = file, .x_most = last - first + 1, .y_least = 0.5, .y_most = fmax(round_up((double)most), 10), .y_log = true};
+    struct plane plane = {.file = file,
+                          .x_most = last - first + 1,
+                          .y_least = 0.5,
+                          .y_most = fmax(round_up((double)most, whole_steps), 10),
+                          .y_log = true};
     open_figure(file, title, about);
     for (double at = 1; at <= plane.y_most; at *= plane.y_most > 1e4 ? 100 : 10) draw_y(&plane, at, demo_count(at));
     for (unsigned i = first; i <= last; i++) {

@@ -1,0 +1,43 @@
+/* Linked between the interpreter and the collector (see examples/CMakeLists.txt), this makes whole collections out of safepoints. What
+ * is not in a slot there is gone afterwards, so a fault in the rooting of the interpreter shows at once. At first every safepoint is
+ * one; they get fewer as the program goes on, so that it ends: the millionth is about two thousand after the one before. */
+#include <coex/gc.h>
+
+coex_handle *__real_coex_gc_enter_frame(uint64_t slots);
+coex_handle *__wrap_coex_gc_enter_frame(uint64_t slots);
+coex_handle *__real_coex_gc_enter_frame_with(uint64_t slots, uint64_t count, const coex_handle *handles);
+coex_handle *__wrap_coex_gc_enter_frame_with(uint64_t slots, uint64_t count, const coex_handle *handles);
+coex_handle __real_coex_gc_alloc_at(uint64_t size, uint32_t type, void **payload);
+coex_handle __wrap_coex_gc_alloc_at(uint64_t size, uint32_t type, void **payload);
+void __wrap_coex_gc_safepoint(void);
+
+static void collect(void)
+{
+    static uint64_t safepoints, next = 1;
+    uint64_t now = __atomic_add_fetch(&safepoints, 1, __ATOMIC_RELAXED);
+    uint64_t due = __atomic_load_n(&next, __ATOMIC_RELAXED);
+    uint64_t then = now + 1 + now / 512 * (now * 11400714819323198485u >> 62); /* 0 to 3 times: not always the same places */
+    if (now >= due && __atomic_compare_exchange_n(&next, &due, then, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        coex_gc_collect();
+}
+
+coex_handle *__wrap_coex_gc_enter_frame(uint64_t slots)
+{
+    collect();
+    return __real_coex_gc_enter_frame(slots);
+}
+
+coex_handle *__wrap_coex_gc_enter_frame_with(uint64_t slots, uint64_t count, const coex_handle *handles)
+{
+    coex_handle *frame = __real_coex_gc_enter_frame_with(slots, count, handles);
+    collect(); /* as it polls after it has stored them */
+    return frame;
+}
+
+coex_handle __wrap_coex_gc_alloc_at(uint64_t size, uint32_t type, void **payload)
+{
+    collect();
+    return __real_coex_gc_alloc_at(size, type, payload);
+}
+
+void __wrap_coex_gc_safepoint(void) { collect(); }

@@ -1,0 +1,282 @@
+/*
+ * When cycles come by themselves, and what happens where memory ends.
+ */
+#include "support/nodes.h"
+#include "support/objects.h"
+
+#include <unistd.h>
+
+static void make_garbage(uint64_t count, uint32_t words)
+{
+    for (uint64_t i = 0; i < count; i++) expect(node_make(node_fresh_id(NODE_BLOB), NULL, 0, words) != 0);
+}
+
+/* ---- triggers --------------------------------------------------------------------------------------------- */
+
+TEST(count_trigger_asks_for_a_cycle_after_so_many_allocations)
+{
+    coex_gc_config config = quiet_config();
+    config.trigger_allocations = 1000;
+    start_with(&config);
+    nodes_init();
+    for (int i = 1; i <= 5; i++) {
+        make_garbage(1100, 0); /* exact to the handles that a thread takes at once */
+        coex_gc_wait_for_completion();
+        ck_assert_uint_ge(stats_now().collections_completed, (unsigned)i);
+    }
+    coex_gc_set_trigger_threshold(0);
+    uint64_t before = stats_now().collections_completed;
+    make_garbage(20000, 0);
+    coex_gc_wait_for_completion();
+    ck_assert_uint_le(stats_now().collections_completed, before + 1); /* one may have been asked for before */
+    coex_gc_set_trigger_threshold(500);
+    before = stats_now().collections_completed;
+    make_garbage(1100, 0);
+    coex_gc_wait_for_completion();
+    ck_assert_uint_gt(stats_now().collections_completed, before);
+    coex_gc_shutdown();
+}
+
+/* Keeps about so many bytes alive in slot[0]. */
+static void keep(coex_handle *slot, uint64_t bytes)
+{
+    for (uint64_t kept = 0; kept < bytes; kept += 1024 + 72) {
+        coex_handle blob = node_make(node_fresh_id(NODE_BLOB), NULL, 0, 125);
+        slot[1] = blob;
+        coex_handle two[] = {slot[0], slot[1]};
+        slot[0] = node_make(node_fresh_id(NODE_LINK), two, 2, 0);
+        expect(slot[0] != 0);
+    }
+    slot[1] = 0;
+}
+
+static void goal_follows_percent(uint64_t percent)
+{
+    coex_gc_config config = default_config();
+    config.initial_heap = MIB;
+    config.percent = percent;
+    start_with(&config);
+    nodes_init();
+    coex_handle *slot = coex_gc_enter_frame(2);
+    keep(slot, 24 * MIB);
+    coex_gc_collect();
+    coex_gc_stats stats = stats_now();
+    ck_assert_uint_ge(stats.bytes_live_last_cycle, 24 * MIB);
+    ck_assert_uint_le(stats.bytes_live_last_cycle, 30 * MIB);
+    uint64_t expected = stats.bytes_live_last_cycle + stats.bytes_live_last_cycle / 100 * percent;
+    ck_assert_uint_ge(stats.heap_goal, expected - MIB);
+    ck_assert_uint_le(stats.heap_goal, expected + MIB);
+    /* And a cycle comes when so much has been allocated. */
+    uint64_t before = stats.collections_completed;
+    make_garbage((stats.heap_goal - stats.bytes_live_last_cycle) / 1024 + 2048, 125);
+    coex_gc_wait_for_completion();
+    ck_assert_uint_gt(stats_now().collections_completed, before);
+    coex_gc_leave_frame(slot);
+    coex_gc_shutdown();
+}
+
+TEST(cycle_comes_when_the_heap_has_grown_by_percent)
+{
+    goal_follows_percent(50);
+    goal_follows_percent(100);
+    goal_follows_percent(300);
+}
+
+TEST(cycles_come_earlier_the_closer_the_heap_is_to_memlimit)
+{
+    coex_gc_config config = default_config();
+    config.initial_heap = MIB;
+    config.percent = 1000;
+    config.memlimit = 32 * MIB;
+    start_with(&config);
+    nodes_init();
+    coex_handle *slot = coex_gc_enter_frame(2);
+    uint64_t room_before = UINT64_MAX;
+    for (int i = 0; i < 4; i++) {
+        keep(slot, 6 * MIB);
+        coex_gc_collect();
+        coex_gc_stats stats = stats_now();
+        uint64_t room = stats.heap_goal - stats.bytes_live_last_cycle;
+        ck_assert_uint_le(stats.heap_goal, config.memlimit + MIB);
+        ck_assert_uint_lt(room, room_before);
+        room_before = room;
+    }
+    keep(slot, 16 * MIB); /* past it: it is a wish, not a wall */
+    ck_assert_uint_gt(stats_now().current_heap_used, config.memlimit);
+    coex_gc_leave_frame(slot);
+    coex_gc_shutdown();
+}
+
+static void allocate_fast(unsigned index, void *worst)
+{
+    (void)index;
+    coex_gc_register_thread();
+    coex_handle *slot = coex_gc_enter_frame(2);
+    for (int round = 0; round < 60; round++) {
+        slot[0] = 0;
+        keep(slot, 4 * MIB);
+        coex_gc_stats stats = stats_now();
+        uint64_t ratio = stats.current_heap_used * 100 / stats.heap_goal;
+        uint64_t seen = __atomic_load_n((uint64_t *)worst, __ATOMIC_RELAXED);
+        if (round > 10 && ratio > seen) __atomic_store_n((uint64_t *)worst, ratio, __ATOMIC_RELAXED);
+    }
+    coex_gc_leave_frame(slot);
+    coex_gc_unregister_thread();
+}
+
+/* As many threads as cores: slow allocations help to mark, so the collector can't fall behind for ever. */
+TEST_TIMEOUT(heap_settles_within_twice_its_goal, 120)
+{
+    static uint64_t worst;
+    coex_gc_config config = default_config();
+    config.initial_heap = 4 * MIB;
+    start_with(&config);
+    nodes_init();
+    coex_gc_enter_native();
+    run_threads((unsigned)sysconf(_SC_NPROCESSORS_ONLN), allocate_fast, &worst);
+    coex_gc_leave_native();
+    printf("at most %" PRIu64 " %% of the goal\n", worst);
+    ck_assert_uint_eq(stats_now().hard_limit_waits, 0);
+    if (!test_is_sanitized()) ck_assert_uint_le(worst, 200);
+    coex_gc_shutdown();
+}
+
+/* ---- the hard limit --------------------------------------------------------------------------------------- */
+
+static struct {
+    unsigned calls;
+    unsigned depth;
+    coex_handle *drop; /* slots to drop, by whoever asks */
+    bool answer;
+    coex_handle inner;
+    int inner_error;
+} handler;
+
+static bool on_out_of_memory(uint64_t size, void *context)
+{
+    expect(context == &handler);
+    expect(size > 0);
+    handler.calls++;
+    expect_eq(++handler.depth, 1); /* nothing recurses */
+    handler.inner = node_make(node_fresh_id(NODE_BLOB), NULL, 0, 1000000);
+    handler.inner_error = coex_gc_last_error();
+    if (handler.drop != NULL) *handler.drop = 0;
+    coex_gc_collect();
+    handler.depth--;
+    return handler.answer;
+}
+
+static void start_limited(void)
+{
+    coex_gc_config config = default_config();
+    config.heap_limit = 4 * MIB;
+    config.out_of_memory = on_out_of_memory;
+    config.context = &handler;
+    memset(&handler, 0, sizeof handler);
+    start_with(&config);
+    nodes_init();
+}
+
+TEST(program_that_frees_memory_in_the_handler_goes_on)
+{
+    start_limited();
+    coex_handle *slot = coex_gc_enter_frame(2);
+    handler.drop = &slot[0];
+    handler.answer = true;
+    for (int i = 0; i < 20; i++) keep(slot, 2 * MIB); /* 40 MiB in all; the handler drops what there is, each time */
+    ck_assert_uint_ge(handler.calls, 5);
+    ck_assert_uint_le(stats_now().current_heap_used, 4 * MIB);
+    ck_assert_uint_gt(stats_now().hard_limit_waits, 0);
+    coex_gc_leave_frame(slot);
+    coex_gc_shutdown();
+}
+
+TEST(allocation_inside_the_handler_gets_null_at_once_and_calls_no_handler)
+{
+    start_limited();
+    handler.answer = false;
+    ck_assert_uint_eq(node_make(node_fresh_id(NODE_BLOB), NULL, 0, 2000000), 0);
+    ck_assert_uint_eq(handler.calls, 1);
+    ck_assert_uint_eq(handler.inner, 0);
+    ck_assert_int_eq(handler.inner_error, COEX_GC_ELIMIT);
+    coex_gc_shutdown();
+}
+
+TEST(handler_that_gives_up_gives_null_and_the_reason)
+{
+    start_limited();
+    coex_handle *slot = coex_gc_enter_frame(2);
+    handler.answer = false;
+    coex_handle made = 1;
+    while (made != 0) {
+        made = node_make(node_fresh_id(NODE_BLOB), NULL, 0, 125);
+        slot[1] = made;
+        coex_handle two[] = {slot[0], slot[1]};
+        if (made != 0) made = node_make(node_fresh_id(NODE_LINK), two, 2, 0);
+        if (made != 0) slot[0] = made;
+    }
+    ck_assert_int_eq(coex_gc_last_error(), COEX_GC_ELIMIT);
+    ck_assert_uint_eq(handler.calls, 1);
+    /* What is there is whole, and dropping it makes room again. */
+    for (coex_handle at = slot[0]; at != 0; at = node_child(at, 0)) node_verify(at);
+    slot[0] = slot[1] = 0;
+    keep(slot, 2 * MIB);
+    coex_gc_leave_frame(slot);
+    coex_gc_shutdown();
+}
+
+TEST(handles_that_run_out_come_back_when_their_objects_are_dropped)
+{
+    coex_gc_config config = default_config();
+    config.max_handles = 8192;
+    config.initial_handles = 4096;
+    start_with(&config);
+    nodes_init();
+    coex_handle *slot = coex_gc_enter_frame(1);
+    for (int round = 0; round < 5; round++) {
+        uint64_t count = 0;
+        for (;;) {
+            coex_handle two[] = {slot[0], 0};
+            coex_handle made = node_make(node_fresh_id(NODE_LINK), two, 2, 0);
+            if (made == 0) break;
+            slot[0] = made;
+            count++;
+        }
+        ck_assert_int_eq(coex_gc_last_error(), COEX_GC_ELIMIT);
+        ck_assert_uint_ge(count, 4096); /* most of them, each time */
+        for (coex_handle at = slot[0]; at != 0; at = node_child(at, 0)) node_verify(at);
+        slot[0] = 0;
+    }
+    coex_gc_leave_frame(slot);
+    coex_gc_shutdown();
+}
+
+/* A large object, one that just fits a block, an array, an aligned one, a small one: each way to allocate finds the limit, says so,
+ * and leaves everything usable. */
+TEST(every_kind_of_allocation_stops_at_the_limit_and_goes_on_after_it)
+{
+    static const struct {
+        enum node_kind kind;
+        uint32_t count, words;
+    } sorts[] = {{NODE_LEAF, 0, 0},     {NODE_LINK, 2, 0},    {NODE_TUPLE, 900, 0}, {NODE_BLOB, 0, 10},    {NODE_BLOB, 0, 1015},
+                 {NODE_BLOB, 0, 1100}, {NODE_BLOB, 0, 20000}, {NODE_TRACED, 30, 0}, {NODE_ALIGNED, 0, 0}, {NODE_CELL, NODE_CELL_FIELDS, 0}};
+    static coex_handle children[900];
+    start_limited();
+    coex_handle *slot = coex_gc_enter_frame(200000);
+    handler.answer = false;
+    for (unsigned sort = 0; sort < sizeof sorts / sizeof sorts[0]; sort++) {
+        uint64_t count = 0;
+        for (;; count++) {
+            slot[count] = node_make(node_fresh_id(sorts[sort].kind), children, sorts[sort].count, sorts[sort].words);
+            if (slot[count] == 0) break;
+        }
+        ck_assert_int_eq(coex_gc_last_error(), COEX_GC_ELIMIT);
+        ck_assert_uint_le(stats_now().current_heap_used, 4 * MIB);
+        ck_assert_uint_gt(count, 10);
+        for (uint64_t i = 0; i < count; i++) node_verify(slot[i]);
+        memset(slot, 0, count * sizeof *slot);
+    }
+    ck_assert_int_eq(coex_gc_validate_heap(), 0);
+    coex_gc_leave_frame(slot);
+    coex_gc_shutdown();
+}
