@@ -157,6 +157,9 @@ static bool handles_search_locked(struct cx_handles *handles, struct cx_held *he
             continue;
         }
         cx_a64_and_acq_rel(available, ~take); /* before `allocated` is read: INV-HANDLE-1 */
+        /* The sweep has left these lines in another core's cache: fetch them all at once, not one after the other. */
+        for (unsigned i = (unsigned)__builtin_ctzll(take) & ~7u; i < 64; i += 8)
+            __builtin_prefetch(&handles->allocated[handles->search * 64 + i], 1);
         for (; take != 0; take &= take - 1)
             handles_take_word_locked(handles, held, handles->search * 64 + (uint64_t)__builtin_ctzll(take), black);
     }

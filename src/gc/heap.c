@@ -184,7 +184,6 @@ bool cx_heap_take_hole(struct cx_heap *heap, uint32_t index, bool black, char **
         memset(*start, 0, (size_t)(*end - *start));
     else
         block->clean = to - from != CX_BLOCK_LINES; /* taken whole: from now on it is written to */
-    cx_a64_add_relaxed(&heap->taken, (uint64_t)(*end - *start));
     return true;
 }
 

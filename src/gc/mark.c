@@ -298,7 +298,7 @@ static bool mark_frozen_chunk_gct(struct cx_marker *marker, struct cx_shadow *st
     if (!cx_shadow_claim_gct(stack, &span))
         return false;
     CX_POINT("frozen-claimed");
-    cx_shadow_check_span(stack, span, cx_a64_load_relaxed(&stack->thread));
+    cx_shadow_check_span(stack, span, false, cx_a64_load_relaxed(&stack->thread));
     for (uint64_t i = span.from; i < span.to; i++) {
         coex_handle handle = cx_shadow_reference(stack, i);
         if (handle != 0 && cx_handle_is_object(&cx_world.handles, handle)) /* a local of a frame that is gone may hold anything */

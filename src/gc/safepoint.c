@@ -150,7 +150,7 @@ void cx_safepoint_thaw_self(struct cx_thread *self, uint64_t from, uint64_t end)
 {
     struct cx_shadow *shadow = self->shadow;
     struct cx_span mine = cx_shadow_cut_self(shadow, from);
-    cx_shadow_check_span(shadow, (struct cx_span){mine.from, mine.to < end ? mine.to : end}, cx_a64_load_relaxed(&self->os_id));
+    cx_shadow_check_span(shadow, (struct cx_span){mine.from, mine.to < end ? mine.to : end}, true, cx_a64_load_relaxed(&self->os_id));
     safepoint_scan(self, shadow, mine);
     uint64_t left = cx_shadow_frozen_end(shadow);
     self->words.watermark = left != 0 ? shadow->base + left : NULL;

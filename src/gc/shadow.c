@@ -160,14 +160,15 @@ static bool shadow_is_changed(const struct cx_shadow *shadow, const uint64_t *co
     return true;
 }
 
-void cx_shadow_check_span(const struct cx_shadow *shadow, struct cx_span span, uint64_t thread_id)
+void cx_shadow_check_span(const struct cx_shadow *shadow, struct cx_span span, bool locals, uint64_t thread_id)
 {
     if (!CX_CHECKED || span.to * sizeof(uint64_t) > shadow->copy_range.committed)
         return;
     const uint64_t *copy = (const uint64_t *)(const void *)shadow->copy_range.base;
     uint64_t was, is;
     for (uint64_t i = span.from; i < span.to; i++) {
-        if (shadow_is_changed(shadow, copy, i, &was, &is))
+        bool local = (cx_a64_load_relaxed(cx_a64_at(&shadow->base[i])) & COEX_GC_LOCAL_BIT) != 0;
+        if ((locals || !local) && shadow_is_changed(shadow, copy, i, &was, &is))
             shadow_report_change(shadow, i, was, is, thread_id);
     }
 }

@@ -105,7 +105,8 @@ static inline uint64_t cx_shadow_frozen_end(const struct cx_shadow *shadow)
 static inline bool cx_shadow_is_frozen(const struct cx_shadow *shadow) { return cx_shadow_frozen_end(shadow) != 0; }
 
 /* Checked builds: a frozen word that changed is reported; a permitted change is made known. */
-void cx_shadow_check_span(const struct cx_shadow *shadow, struct cx_span span, uint64_t thread_id);
+/* Locals are looked at by their owner only, who returns to them: those of a thread that ends may be gone. */
+void cx_shadow_check_span(const struct cx_shadow *shadow, struct cx_span span, bool locals, uint64_t thread_id);
 void cx_shadow_note_change(struct cx_shadow *shadow, const coex_handle *slot, coex_handle value);
 
 #endif

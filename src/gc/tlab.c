@@ -32,6 +32,17 @@ static void tlab_set_hole(struct cx_tlab *tlab, struct coex_gc_thread *words, ch
     words->end = tlab->slow_always ? 0 : (uint64_t)end;
 }
 
+/* So many bytes more; told to all when as many have come together as this thread takes blocks at a time. */
+static void tlab_note_taken(struct cx_tlab *tlab, struct cx_heap *heap, uint64_t bytes)
+{
+    tlab->taken += bytes;
+    tlab->unreported += bytes;
+    if (tlab->unreported >= (uint64_t)tlab->appetite * CX_BLOCK_BYTES) {
+        cx_a64_add_relaxed(&heap->taken, tlab->unreported);
+        tlab->unreported = 0;
+    }
+}
+
 /* A block: one with holes if there are such, else an empty one, of the spares first. */
 static uint32_t tlab_take_block(struct cx_tlab *tlab, struct cx_heap *heap, bool holes)
 {
@@ -54,7 +65,7 @@ static bool tlab_next_hole(struct cx_tlab *tlab, struct coex_gc_thread *words, s
         if (tlab->block != CX_NO_BLOCK) {
             if (cx_heap_take_hole(heap, tlab->block, black, &start, &end)) {
                 tlab_set_hole(tlab, words, start, end);
-                tlab->taken += (uint64_t)(end - start);
+                tlab_note_taken(tlab, heap, (uint64_t)(end - start));
                 return true;
             }
             tlab_set_hole(tlab, words, NULL, NULL);
@@ -80,7 +91,7 @@ static char *tlab_place_in_overflow(struct cx_tlab *tlab, struct cx_heap *heap, 
         cx_heap_take_hole(heap, fresh, black, &start, &end);
         tlab->overflow_cursor = (uint64_t)start;
         tlab->overflow_end = (uint64_t)end;
-        tlab->taken += CX_BLOCK_BYTES;
+        tlab_note_taken(tlab, heap, CX_BLOCK_BYTES);
         place = tlab_bump(&tlab->overflow_cursor, tlab->overflow_end, bytes, prefix, align);
     }
     if (place != NULL)
@@ -122,6 +133,8 @@ void cx_tlab_hold(struct cx_tlab *tlab, const struct coex_gc_thread *words, stru
 void cx_tlab_give_up(struct cx_tlab *tlab, struct coex_gc_thread *words, struct cx_heap *heap)
 {
     tlab_set_hole(tlab, words, NULL, NULL);
+    cx_a64_add_relaxed(&heap->taken, tlab->unreported);
+    tlab->unreported = 0;
     if (tlab->block != CX_NO_BLOCK)
         cx_heap_give_up_block(heap, tlab->block);
     if (tlab->overflow != CX_NO_BLOCK)
