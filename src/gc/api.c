@@ -424,7 +424,7 @@ void coex_gc_adjust_external(int64_t bytes)
     struct cx_thread *self = cx_thread_self();
     if (cx_pace_adjust_external(bytes))
         cx_collector_async();
-    if (self != NULL && self->native_depth == 0 && bytes > 0 && cx_collector_steps())
+    if (self != NULL && self->native_depth == 0 && bytes > 0)
         cx_tlab_charge(&self->tlab, &self->words, (uint64_t)bytes); /* its next allocation works for it */
 }
 

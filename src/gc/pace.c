@@ -101,7 +101,8 @@ uint64_t cx_pace_work_owed_self(struct cx_thread *self)
 void cx_pace_assist_self(uint64_t nanoseconds)
 {
     uint64_t goal = cx_a64_load_relaxed(&cx_pace.goal);
-    if (cx_a64_load_relaxed(&cx_world.heap.used) < goal + goal / 2)
+    uint64_t used = cx_a64_load_relaxed(&cx_world.heap.used) + cx_a64_load_relaxed(&cx_pace.external);
+    if (used < goal + goal / 2)
         return;
     if (cx_phase_now() == CX_PHASE_MARK && cx_mark_assist_self(nanoseconds, &cx_pace.assist_marked))
         cx_a64_add_relaxed(&cx_pace.assists, 1);
