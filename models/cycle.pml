@@ -104,7 +104,6 @@
 #define ROOT_SCAN           11   /* the top frame is not shaded at ROOTS */
 #define GLOBAL_SCAN         12   /* the global root cell is not scanned */
 #define BLACK_BIRTH         13   /* black threads don't set born */
-#define WHITE_UNTIL_ROOTS   14   /* a thread is black from its SYNC answer on */
 #define BORN_DROP           15   /* Start keeps the born bits of the last cycle */
 #define CLEAR_BEFORE_SYNC   16   /* marks are cleared after SYNC has been published */
 #define CLEAR_AFTER_IDLE    17   /* marks and born bits are cleared before all have answered IDLE */
@@ -137,7 +136,6 @@
 #define TAKE_EXCLUSIVE      61   /* a word is taken by its bit in a summary; what is not allocated in it is then the taker's */
 #define BORN_BEFORE_ALLOC   62   /* the taker sets allocated, then born */
 #define SWEEP_ALLOC_FIRST   63   /* the sweep reads born before allocated */
-#define WHITE_TAKE          64   /* a white taker does not clear born */
 #define FREE_LAST           65   /* the sweep makes a handle free before it clears allocated */
 #define UNRETIRE_FIRST      66   /* the sweep makes a handle free before it clears retired */
 #define EXIT_KEEPS_BORN     67   /* an exiting thread clears born of the handles it gives back */
@@ -274,6 +272,9 @@ bit  brought;                    /* some answer of this round had an unmarked ha
 #ifdef COLLECT
 byte ticket;                     /* thread 0 waits in collect(): 1 for a cycle to start, 2 for it to end; 0 does not wait */
 byte garbage;                    /* ghost: what was garbage when it called */
+#define COLLECTED (me != 0 || ticket == 0)
+#else
+#define COLLECTED true
 #endif
 
 /* ----------------------------------------------------------------------------------------------------- ghost: what is live */
@@ -361,7 +362,9 @@ inline blacken(t)
 inline answer_sync(t)
 {
   barrier[t] = 1;
-  if :: without(WHITE_UNTIL_ROOTS) -> colour[t] = BLACK :: else fi
+#ifdef BLACK_FROM_SYNC
+  colour[t] = BLACK
+#endif
 }
 
 /* INV-IDLE-2: no buffer outlives its cycle. What is in one here is marked, or was allocated white by a thread that has answered
@@ -498,8 +501,7 @@ inline take_handles()
     assert((v & resting) == 0);                        /* INV-HANDLE-8: MI-6: a complete cycle lies between */
     if
     :: colour[me] == BLACK -> born = born | v
-    :: colour[me] == WHITE && !without(WHITE_TAKE) -> born = born & ~v
-    :: else
+    :: else -> born = born & ~v
     fi
   };
   atomic { allocated = allocated | v; handle_bits[me] = v; v = 0 }
@@ -674,6 +676,7 @@ again:
        slow[me] = 0;
        if :: v -> v = 0; d_step { answer(me) } :: else -> v = 0 fi;
        assert(!SWALLOWED(me)) }
+  :: atomic { pending[me] -> d_step { answer(me) } }                  /* an allocation's slow path looks at the request itself */
 #else
   :: atomic { pending[me] -> d_step { answer(me) } }
 #endif
@@ -725,11 +728,7 @@ enter_native:
        fi };
 in_native:
      /* INV-NATIVE-2: a thread does not leave while it is claimed. */
-     atomic { (mode[me] == IN_NATIVE || without(LEAVE_WAIT))
-#ifdef COLLECT
-       && (me != 0 || ticket == 0)
-#endif
-       -> mode[me] = MANAGED; settled[me] = 0;
+     atomic { COLLECTED && (mode[me] == IN_NATIVE || without(LEAVE_WAIT)) -> mode[me] = MANAGED; settled[me] = 0;
 #ifdef COLLECT
        if :: me == 0 -> assert(garbage == 0) :: else fi;
 #endif
@@ -864,7 +863,12 @@ inline answer_for(t)
 #define AWAIT_THEN(act) do :: atomic { !pending[t] && t + 1 < THREADS -> t++ } \
                            :: atomic { !pending[t] && t + 1 == THREADS -> t = 0; act; break } ANSWER_FOR_NATIVE od
 #else
-#define AWAIT_THEN(act) do :: atomic { !ANY(PENDING) && ASKED -> act; break } ZERO_LIMITS ANSWER_FOR_NATIVE od
+#define AWAIT_THEN(act) do :: atomic { !ANY(PENDING) && ASKED -> act; break } ZERO_LIMITS ANSWER_FOR_NATIVE TRACE_ON od
+#endif
+#if WITHOUT == FLUSH_AFTER_TRACE
+#define TRACE_ON :: atomic { grey != 0 -> trace_one() }
+#else
+#define TRACE_ON
 #endif
 #ifdef MODES
 #define ANSWER_FOR_NATIVE \

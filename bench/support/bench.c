@@ -54,6 +54,8 @@ enum { CREW_MAX = 64 };
 
 struct crew {
     pthread_barrier_t start;
+    atomic_uint awake;
+    unsigned count;
     const struct bench_work *work;
     void *argument;
 };
@@ -80,13 +82,24 @@ static void pin(unsigned number)
     }
 }
 
+/* Threads leave a barrier one by one, as the kernel wakes them. So each then waits for the others awake, unless that takes long: then
+ * there are more threads than cores. */
+static void begin_together(struct crew *crew)
+{
+    pthread_barrier_wait(&crew->start);
+    atomic_fetch_add(&crew->awake, 1);
+    double patience = bench_now() + 2e-3;
+    while (atomic_load(&crew->awake) < crew->count && bench_now() < patience) {
+    }
+}
+
 static void *member_main(void *argument)
 {
     struct member *member = argument;
     struct crew *crew = member->crew;
     pin(member->number);
     if (crew->work->prepare != NULL) crew->work->prepare(crew->argument, member->number);
-    pthread_barrier_wait(&crew->start);
+    begin_together(crew);
     member->begin = bench_now();
     crew->work->run(crew->argument, member->number);
     member->end = bench_now();
@@ -96,7 +109,7 @@ static void *member_main(void *argument)
 
 double bench_threads(unsigned count, const struct bench_work *work, void *argument)
 {
-    struct crew crew = {.work = work, .argument = argument};
+    struct crew crew = {.work = work, .argument = argument, .count = count};
     struct member member[CREW_MAX];
     pthread_t thread[CREW_MAX];
     if (count > CREW_MAX || pthread_barrier_init(&crew.start, NULL, count) != 0) bench_fail("%u threads are too many", count);
@@ -116,7 +129,16 @@ double bench_threads(unsigned count, const struct bench_work *work, void *argume
 
 /* ---------------------------------------------------------------- machine */
 
-enum { COMPUTE_TIMES = 300000, THROWS = 20000, MACHINE_ROUNDS = 15 };
+enum { COMPUTE_TIMES = 300000, FILL_BYTES = 64000000, THROWS = 20000, MACHINE_ROUNDS = 15 };
+
+static char *fill_area[2];
+
+static void fill(void *argument, unsigned number)
+{
+    (void)argument;
+    memset(fill_area[number], 1, FILL_BYTES);
+    bench_keep((uint64_t)fill_area[number]);
+}
 
 static void compute(void *argument, unsigned number)
 {
@@ -143,14 +165,29 @@ static double run_both(void *argument)
     return bench_threads(2, argument, &ball);
 }
 
+static double scaling_of(struct bench_work *work)
+{
+    struct bench_sample one, two;
+    bench_repeat(&one, MACHINE_ROUNDS, run_alone, work);
+    bench_repeat(&two, MACHINE_ROUNDS, run_both, work);
+    return 2 * bench_lowest(&one) / bench_lowest(&two);
+}
+
 struct bench_machine bench_machine_now(void)
 {
-    struct bench_work computing = {.run = compute}, playing = {.run = play};
-    struct bench_sample one, two, throws;
-    bench_repeat(&one, MACHINE_ROUNDS, run_alone, &computing);
-    bench_repeat(&two, MACHINE_ROUNDS, run_both, &computing);
+    struct bench_work computing = {.run = compute}, filling = {.run = fill}, playing = {.run = play};
+    struct bench_sample throws;
+    for (unsigned i = 0; i < 2; i++) {
+        fill_area[i] = malloc(FILL_BYTES);
+        if (fill_area[i] == NULL) bench_fail("out of memory");
+        fill(NULL, i); /* pages come now */
+    }
+    struct bench_machine machine = {.computing = scaling_of(&computing), .filling = scaling_of(&filling)};
     bench_repeat(&throws, 3, run_both, &playing);
-    return (struct bench_machine){2 * bench_lowest(&one) / bench_lowest(&two), bench_median(&throws) / (2 * THROWS) * 1e9};
+    machine.core_to_core = bench_median(&throws) / (2 * THROWS) * 1e9;
+    free(fill_area[0]);
+    free(fill_area[1]);
+    return machine;
 }
 
 /* Cores that share a cache pass a line on in some 30 nanoseconds, sockets in well over 100. */

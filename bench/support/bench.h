@@ -44,6 +44,7 @@ double bench_threads(unsigned count, const struct bench_work *work, void *argume
  * them: both change from one minute to the next, and no figure of two threads means anything without them. */
 struct bench_machine {
     double computing;    /* two threads that share nothing compute so many times as much as one */
+    double filling;      /* two threads fill memory, 64 MB each, so many times as fast as one */
     double core_to_core; /* nanoseconds that a cache line takes from one core to the other */
 };
 

@@ -11,8 +11,8 @@ int main(void)
 {
     coex_gc_init();
     static const uint32_t references[] = {offsetof(node, next)};
-    uint32_t type = coex_gc_register_type(
-        &(coex_gc_type){.name = "node", .size = sizeof(node), .ref_offsets = references, .ref_count = 1});
+    uint32_t type =
+        coex_gc_register_type(&(coex_gc_type){.name = "node", .size = sizeof(node), .ref_offsets = references, .ref_count = 1});
 
     coex_handle *slots = coex_gc_enter_frame(1); /* what a slot names stays alive */
     for (uint64_t i = 1; i <= 100; i++) {

@@ -17,8 +17,7 @@ static value defined_name(struct function *f, value form)
 {
     need_list(f, form, 3, "define");
     value name = is_pair(second(form)) ? car(second(form)) : second(form);
-    if (!is_kind(name, KIND_SYMBOL))
-        syntax_error(f, form, "define");
+    if (!is_kind(name, KIND_SYMBOL)) syntax_error(f, form, "define");
     return name;
 }
 
@@ -43,8 +42,7 @@ static void compile_definition_value(struct function *f, value form)
 void compile_define(struct function *f, value form, bool tail)
 {
     value name = defined_name(f, form);
-    if (f->outer != NULL || f->variables.count != 0)
-        syntax_error(f, form, "define is not at the head of a body");
+    if (f->outer != NULL || f->variables.count != 0) syntax_error(f, form, "define is not at the head of a body");
     compile_definition_value(f, form);
     emit(f, OP_DEFINE_GLOBAL, constant_index(f, name), -1);
     push_nothing(f, tail);
@@ -53,8 +51,7 @@ void compile_define(struct function *f, value form, bool tail)
 void compile_set(struct function *f, value form, bool tail)
 {
     need_list(f, form, 3, "set!");
-    if (!is_kind(second(form), KIND_SYMBOL))
-        syntax_error(f, form, "set!");
+    if (!is_kind(second(form), KIND_SYMBOL)) syntax_error(f, form, "set!");
     compile(f, third(form), false);
     set_variable(f, second(form));
     push_nothing(f, tail);
@@ -63,8 +60,7 @@ void compile_set(struct function *f, value form, bool tail)
 /* A variable that closures may capture before it has its value: always a box. */
 static void bind_undefined(struct function *f, value name)
 {
-    if (!is_kind(name, KIND_SYMBOL))
-        syntax_error(f, name, "a variable is not a name");
+    if (!is_kind(name, KIND_SYMBOL)) syntax_error(f, name, "a variable is not a name");
     emit_constant(f, UNDEFINED);
     bind(f, name, true);
 }
@@ -73,8 +69,7 @@ void compile_body(struct function *f, value forms, bool tail)
 {
     uint32_t outside = f->variables.count;
     value rest;
-    for (rest = forms; is_pair(rest) && is_definition(car(rest)); rest = cdr(rest))
-        bind_undefined(f, defined_name(f, car(rest)));
+    for (rest = forms; is_pair(rest) && is_definition(car(rest)); rest = cdr(rest)) bind_undefined(f, defined_name(f, car(rest)));
     for (; forms != rest; forms = cdr(forms)) {
         compile_definition_value(f, car(forms));
         set_variable(f, defined_name(f, car(forms)));
@@ -91,8 +86,7 @@ static void need_bindings(struct function *f, value bindings)
     need_list(f, bindings, 0, "bindings are not a list");
     for (; is_pair(bindings); bindings = cdr(bindings)) {
         need_list(f, car(bindings), 2, "a binding is not a list of two");
-        if (!is_kind(car(car(bindings)), KIND_SYMBOL))
-            syntax_error(f, car(bindings), "a variable is not a name");
+        if (!is_kind(car(car(bindings)), KIND_SYMBOL)) syntax_error(f, car(bindings), "a variable is not a name");
     }
 }
 
@@ -114,8 +108,7 @@ void compile_letrec(struct function *f, value form, bool tail)
     need_list(f, form, 3, "letrec");
     uint32_t outside = f->variables.count;
     need_bindings(f, second(form));
-    for (value rest = second(form); is_pair(rest); rest = cdr(rest))
-        bind_undefined(f, car(car(rest)));
+    for (value rest = second(form); is_pair(rest); rest = cdr(rest)) bind_undefined(f, car(car(rest)));
     for (value rest = second(form); is_pair(rest); rest = cdr(rest)) {
         compile_named(f, car(car(rest)), second(car(rest)));
         set_variable(f, car(car(rest)));
@@ -135,8 +128,7 @@ static void compile_named_let(struct function *f, value form, bool tail)
     set_variable(f, name);
     push_variable(f, name);
     f->variables.items[outside].name = 0; /* out of sight for the values that it starts with */
-    for (value rest = bindings; is_pair(rest); rest = cdr(rest), count++)
-        compile(f, second(car(rest)), false);
+    for (value rest = bindings; is_pair(rest); rest = cdr(rest), count++) compile(f, second(car(rest)), false);
     compile_call(f, count, tail);
     unbind(f, outside, tail);
 }
@@ -150,15 +142,13 @@ void compile_let(struct function *f, value form, bool tail)
     }
     uint32_t outside = f->variables.count, slot = f->depth;
     need_bindings(f, second(form));
-    for (value rest = second(form); is_pair(rest); rest = cdr(rest))
-        compile_named(f, car(car(rest)), second(car(rest)));
+    for (value rest = second(form); is_pair(rest); rest = cdr(rest)) compile_named(f, car(car(rest)), second(car(rest)));
     /* Only now do the names come into sight. */
     for (value rest = second(form); is_pair(rest); rest = cdr(rest), slot++) {
         value name = car(car(rest));
         struct variable variable = {name, slot, is_assigned(f, name)};
         APPEND(f->vm, f->variables, variable);
-        if (variable.boxed)
-            emit(f, OP_MAKE_BOX, slot, 0);
+        if (variable.boxed) emit(f, OP_MAKE_BOX, slot, 0);
     }
     compile_body(f, after_second(form), tail);
     unbind(f, outside, tail);

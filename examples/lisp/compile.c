@@ -19,8 +19,7 @@ void *arena_take(struct vm *vm, size_t bytes)
     if (arena->chunks == NULL || arena->chunks->size - arena->used < bytes) {
         size_t size = bytes > CHUNK ? bytes : CHUNK;
         struct chunk *chunk = malloc(sizeof *chunk + size);
-        if (chunk == NULL)
-            raise_out_of_memory(vm);
+        if (chunk == NULL) raise_out_of_memory(vm);
         *chunk = (struct chunk){.next = arena->chunks, .size = size};
         arena->chunks = chunk;
         arena->used = 0;
@@ -40,12 +39,10 @@ void arena_clear(struct vm *vm)
 
 void *compile_grow(struct vm *vm, void *items, size_t size, uint32_t count, uint32_t *capacity)
 {
-    if (count < *capacity)
-        return items;
+    if (count < *capacity) return items;
     *capacity = count * 2 + 8;
     void *grown = arena_take(vm, *capacity * size);
-    if (count > 0)
-        memcpy(grown, items, count * size);
+    if (count > 0) memcpy(grown, items, count * size);
     return grown;
 }
 
@@ -57,19 +54,15 @@ void need_list(struct function *f, value form, uint32_t least, const char *what)
 {
     uint32_t count = 0;
     value rest = form;
-    for (; is_pair(rest); rest = cdr(rest))
-        count++;
-    if (rest != NIL || count < least)
-        syntax_error(f, form, what);
+    for (; is_pair(rest); rest = cdr(rest)) count++;
+    if (rest != NIL || count < least) syntax_error(f, form, what);
 }
 
 void emit(struct function *f, enum operation operation, uint32_t n, int change)
 {
     f->depth = (uint32_t)((int)f->depth + change);
-    if (f->depth > f->frame)
-        f->frame = f->depth;
-    if (f->frame > MAX_FRAME || n >= 1u << 24)
-        raise_error(f->vm, 0, "syntax: a procedure is too large");
+    if (f->depth > f->frame) f->frame = f->depth;
+    if (f->frame > MAX_FRAME || n >= 1u << 24) raise_error(f->vm, 0, "syntax: a procedure is too large");
     APPEND(f->vm, f->code, instruction(operation, n));
 }
 
@@ -77,8 +70,7 @@ void emit(struct function *f, enum operation operation, uint32_t n, int change)
 uint32_t constant_index(struct function *f, value v)
 {
     for (uint32_t i = 0; i < f->constant_count; i++) {
-        if (f->constants[i] == v)
-            return i;
+        if (f->constants[i] == v) return i;
     }
     coex_gc_root(v);
     return f->constant_count++;
@@ -96,8 +88,7 @@ void emit_label(struct function *f, uint32_t jump) { f->code.items[jump] |= f->c
 
 void emit_return(struct function *f, bool tail)
 {
-    if (tail)
-        emit(f, OP_RETURN, 0, 0);
+    if (tail) emit(f, OP_RETURN, 0, 0);
 }
 
 /* --------------------------------------------------------------- variables */
@@ -105,8 +96,7 @@ void emit_return(struct function *f, bool tail)
 bool is_assigned(const struct function *f, value name)
 {
     for (uint32_t i = 0; i < f->assigned->count; i++) {
-        if (f->assigned->items[i] == name)
-            return true;
+        if (f->assigned->items[i] == name) return true;
     }
     return false;
 }
@@ -114,20 +104,16 @@ bool is_assigned(const struct function *f, value name)
 /* Every name after a set! in the form, wherever it stands: a few variables too many get a box, and none too few. */
 static void find_assigned(struct function *f, struct names *names, value x, value set, unsigned depth)
 {
-    if (depth > MAX_NESTING)
-        syntax_error(f, 0, "too deeply nested");
-    if (is_pair(x) && car(x) == set && is_pair(cdr(x)))
-        APPEND(f->vm, *names, car(cdr(x)));
-    for (; is_pair(x); x = cdr(x))
-        find_assigned(f, names, car(x), set, depth + 1);
+    if (depth > MAX_NESTING) syntax_error(f, 0, "too deeply nested");
+    if (is_pair(x) && car(x) == set && is_pair(cdr(x))) APPEND(f->vm, *names, car(cdr(x)));
+    for (; is_pair(x); x = cdr(x)) find_assigned(f, names, car(x), set, depth + 1);
 }
 
 void bind(struct function *f, value name, bool boxed)
 {
     struct variable variable = {name, f->depth - 1, boxed};
     APPEND(f->vm, f->variables, variable);
-    if (boxed)
-        emit(f, OP_MAKE_BOX, variable.slot, 0);
+    if (boxed) emit(f, OP_MAKE_BOX, variable.slot, 0);
 }
 
 void unbind(struct function *f, uint32_t count, bool tail)
@@ -151,16 +137,13 @@ static struct place resolve(struct function *f, value name)
 {
     for (uint32_t i = f->variables.count; i-- > 0;) {
         const struct variable *variable = &f->variables.items[i];
-        if (variable->name == name)
-            return (struct place){PLACE_LOCAL, variable->slot, variable->boxed};
+        if (variable->name == name) return (struct place){PLACE_LOCAL, variable->slot, variable->boxed};
     }
     for (uint32_t i = 0; i < f->captures.count; i++) {
-        if (f->captures.items[i].name == name)
-            return (struct place){PLACE_FREE, i, f->captures.items[i].boxed};
+        if (f->captures.items[i].name == name) return (struct place){PLACE_FREE, i, f->captures.items[i].boxed};
     }
     struct place outside = f->outer != NULL ? resolve(f->outer, name) : (struct place){PLACE_GLOBAL, 0, false};
-    if (outside.where == PLACE_GLOBAL)
-        return outside;
+    if (outside.where == PLACE_GLOBAL) return outside;
     struct capture capture = {name, outside.index, outside.where == PLACE_LOCAL, outside.boxed};
     APPEND(f->vm, f->captures, capture);
     return (struct place){PLACE_FREE, f->captures.count - 1, capture.boxed};
@@ -213,10 +196,8 @@ static value finish(struct function *f, value name)
 
 static void add_parameter(struct function *f, value name)
 {
-    if (!is_kind(name, KIND_SYMBOL))
-        syntax_error(f, name, "a parameter is not a name");
-    if (++f->parameters > MAX_PARAMETERS)
-        syntax_error(f, name, "too many parameters");
+    if (!is_kind(name, KIND_SYMBOL)) syntax_error(f, name, "a parameter is not a name");
+    if (++f->parameters > MAX_PARAMETERS) syntax_error(f, name, "too many parameters");
     f->depth++;
     f->frame = f->depth;
     bind(f, name, is_assigned(f, name));
@@ -231,8 +212,7 @@ static void add_parameters(struct function *f, enum parameters style, value para
     for (; is_pair(parameters); parameters = cdr(parameters))
         add_parameter(f, style == BINDINGS ? car(car(parameters)) : car(parameters));
     f->rest = parameters != NIL;
-    if (f->rest)
-        add_parameter(f, parameters);
+    if (f->rest) add_parameter(f, parameters);
 }
 
 static void push_captures(struct function *f, const struct captures *captures)
@@ -264,15 +244,13 @@ static void compile_application(struct function *f, value form, bool tail)
     uint32_t count = 0;
     need_list(f, form, 1, "a call is not a list");
     compile(f, car(form), false);
-    for (value rest = cdr(form); is_pair(rest); rest = cdr(rest), count++)
-        compile(f, car(rest), false);
+    for (value rest = cdr(form); is_pair(rest); rest = cdr(rest), count++) compile(f, car(rest), false);
     compile_call(f, count, tail);
 }
 
 void compile(struct function *f, value x, bool tail)
 {
-    if (++f->nesting > MAX_NESTING)
-        syntax_error(f, 0, "too deeply nested");
+    if (++f->nesting > MAX_NESTING) syntax_error(f, 0, "too deeply nested");
     bool symbol_first = is_pair(x) && is_kind(car(x), KIND_SYMBOL);
     form_compiler *special = symbol_first && !is_local_name(f, car(x)) ? form_find(car(x)) : NULL;
     if (special != NULL) {

@@ -21,10 +21,12 @@ struct capture {
 };
 
 /* Arrays in the arena. */
+/* clang-format off */
 struct words { uint32_t *items; uint32_t count, capacity; };
 struct names { value *items; uint32_t count, capacity; };
 struct variables { struct variable *items; uint32_t count, capacity; };
 struct captures { struct capture *items; uint32_t count, capacity; };
+/* clang-format on */
 
 struct function {
     struct vm *vm;
@@ -32,9 +34,9 @@ struct function {
     value *constants; /* slots of its frame */
     uint32_t constant_count;
     struct words code;
-    struct variables variables;    /* innermost last */
+    struct variables variables; /* innermost last */
     struct captures captures;
-    const struct names *assigned;  /* names that the form assigns anywhere, whichever variable is meant */
+    const struct names *assigned;      /* names that the form assigns anywhere, whichever variable is meant */
     uint32_t parameters, depth, frame; /* depth: slots in use here; frame: the most there were */
     bool rest;
     unsigned nesting;
@@ -62,8 +64,8 @@ void compile_lambda(struct function *f, value name, enum parameters style, value
 
 void emit(struct function *f, enum operation operation, uint32_t n, int change); /* of the stack's depth */
 void emit_constant(struct function *f, value v);
-uint32_t emit_jump(struct function *f, enum operation operation, int change);    /* forward; gives its place */
-void emit_label(struct function *f, uint32_t jump);                              /* it comes here */
+uint32_t emit_jump(struct function *f, enum operation operation, int change); /* forward; gives its place */
+void emit_label(struct function *f, uint32_t jump);                           /* it comes here */
 void emit_return(struct function *f, bool tail);
 uint32_t constant_index(struct function *f, value v);
 

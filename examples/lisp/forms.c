@@ -22,8 +22,7 @@ static uint32_t emit_else(struct function *f, uint32_t jump_if_false, bool tail)
 
 static void emit_end_if(struct function *f, uint32_t end, bool tail)
 {
-    if (!tail)
-        emit_label(f, end);
+    if (!tail) emit_label(f, end);
 }
 
 void push_nothing(struct function *f, bool tail)
@@ -279,8 +278,7 @@ static void compile_template_pair(struct function *f, value x, unsigned level)
 
 static void compile_template(struct function *f, value x, unsigned level)
 {
-    if (++f->nesting > MAX_NESTING)
-        syntax_error(f, 0, "too deeply nested");
+    if (++f->nesting > MAX_NESTING) syntax_error(f, 0, "too deeply nested");
     if (!is_pair(x)) {
         emit_constant(f, x);
     } else if (is_form(x, splicing_name) && level == 1) {
@@ -303,13 +301,28 @@ static void compile_quasiquote(struct function *f, value form, bool tail)
 
 /* --------------------------------------------------------------- the table */
 
-static const struct { const char *name; form_compiler *compile; } forms[] = {
-    {"quote", compile_quote},     {"if", compile_if},         {"when", compile_when},
-    {"unless", compile_unless},   {"begin", compile_begin},   {"and", compile_and},
-    {"or", compile_or},           {"cond", compile_cond},     {"case", compile_case},
-    {"guard", compile_guard},     {"future", compile_future}, {"lambda", compile_lambda_form},
-    {"define", compile_define},   {"set!", compile_set},      {"let", compile_let},
-    {"let*", compile_let_star},   {"letrec", compile_letrec}, {"letrec*", compile_letrec},
+static const struct {
+    const char *name;
+    form_compiler *compile;
+} forms[] = {
+    {"quote", compile_quote},
+    {"if", compile_if},
+    {"when", compile_when},
+    {"unless", compile_unless},
+    {"begin", compile_begin},
+    {"and", compile_and},
+    {"or", compile_or},
+    {"cond", compile_cond},
+    {"case", compile_case},
+    {"guard", compile_guard},
+    {"future", compile_future},
+    {"lambda", compile_lambda_form},
+    {"define", compile_define},
+    {"set!", compile_set},
+    {"let", compile_let},
+    {"let*", compile_let_star},
+    {"letrec", compile_letrec},
+    {"letrec*", compile_letrec},
     {"quasiquote", compile_quasiquote},
 };
 
@@ -319,8 +332,7 @@ static value form_names[FORMS];
 
 void forms_init(struct vm *vm)
 {
-    for (int i = 0; i < FORMS; i++)
-        form_names[i] = intern(vm, forms[i].name);
+    for (int i = 0; i < FORMS; i++) form_names[i] = intern(vm, forms[i].name);
     binding_init(vm);
     else_name = intern(vm, "else");
     arrow_name = intern(vm, "=>");
@@ -332,8 +344,7 @@ void forms_init(struct vm *vm)
 form_compiler *form_find(value symbol)
 {
     for (int i = 0; i < FORMS; i++) {
-        if (form_names[i] == symbol)
-            return forms[i].compile;
+        if (form_names[i] == symbol) return forms[i].compile;
     }
     return NULL;
 }

@@ -19,8 +19,7 @@ static void count_threads(int change)
 {
     pthread_mutex_lock(&lock);
     running += (uint64_t)change;
-    if (change < 0)
-        __atomic_store_n(&ended, ended + 1, __ATOMIC_RELEASE);
+    if (change < 0) __atomic_store_n(&ended, ended + 1, __ATOMIC_RELEASE);
     pthread_cond_broadcast(&ended_one);
     pthread_mutex_unlock(&lock);
 }
@@ -29,8 +28,7 @@ static void count_threads(int change)
 static void wait_for_another(uint64_t seen)
 {
     pthread_mutex_lock(&lock);
-    while (ended == seen)
-        pthread_cond_wait(&ended_one, &lock);
+    while (ended == seen) pthread_cond_wait(&ended_one, &lock);
     pthread_mutex_unlock(&lock);
 }
 
@@ -73,8 +71,7 @@ PRIMITIVE(do_future)
     slots[0] = new_object(vm, KIND_FUTURE, sizeof(struct future), &payload);
     ((struct future *)payload)->thunk = arguments[0];
     coex_gc_spawn *spawn = coex_gc_spawn_prepare(slots[0]);
-    if (spawn == NULL)
-        raise_error(vm, 0, "no room for another thread");
+    if (spawn == NULL) raise_error(vm, 0, "no room for another thread");
     bool started;
     COEX_GC_NATIVE(started = start_thread(spawn));
     if (!started) {
@@ -93,11 +90,9 @@ PRIMITIVE(do_touch)
     while (result == 0) {
         uint64_t seen = __atomic_load_n(&ended, __ATOMIC_ACQUIRE); /* before the look at the future */
         result = coex_gc_load(arguments[0], offsetof(struct future, result));
-        if (result == 0)
-            COEX_GC_NATIVE(wait_for_another(seen));
+        if (result == 0) COEX_GC_NATIVE(wait_for_another(seen));
     }
-    if (is_kind(result, KIND_FAILURE))
-        raise_value(vm, coex_gc_load(result, offsetof(struct failure, condition)));
+    if (is_kind(result, KIND_FAILURE)) raise_value(vm, coex_gc_load(result, offsetof(struct failure, condition)));
     return result;
 }
 
@@ -111,8 +106,7 @@ PRIMITIVE(do_is_realized)
 static void wait_for_all(void)
 {
     pthread_mutex_lock(&lock);
-    while (running > 0)
-        pthread_cond_wait(&ended_one, &lock);
+    while (running > 0) pthread_cond_wait(&ended_one, &lock);
     pthread_mutex_unlock(&lock);
 }
 

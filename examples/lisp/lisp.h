@@ -29,12 +29,12 @@ typedef coex_handle value;
 enum { TAG_INTEGER = 0, TAG_CHARACTER = 1, TAG_CONSTANT = 2 };
 
 #define CONSTANT(n) COEX_IMMEDIATE((uint64_t)(n) << 2 | TAG_CONSTANT)
-#define NIL CONSTANT(0)
-#define FALSE CONSTANT(1)
-#define TRUE CONSTANT(2)
+#define NIL         CONSTANT(0)
+#define FALSE       CONSTANT(1)
+#define TRUE        CONSTANT(2)
 #define UNSPECIFIED CONSTANT(3)
 #define END_OF_FILE CONSTANT(4)
-#define UNDEFINED CONSTANT(5) /* in the box of a variable that has no value yet */
+#define UNDEFINED   CONSTANT(5) /* in the box of a variable that has no value yet */
 
 #define INTEGER_MAX (((int64_t)1 << 59) - 1)
 #define INTEGER_MIN (-INTEGER_MAX - 1)
@@ -70,6 +70,7 @@ enum kind {
     KIND_COUNT
 };
 
+/* clang-format off */
 struct pair { value car, cdr; };
 struct symbol { value name, global; };          /* mutable: global is the variable of that name, or 0 */
 struct box { value content; };                  /* mutable: a variable that is assigned, or an atom */
@@ -79,7 +80,8 @@ struct escape { uint64_t unused; };             /* is known by its handle alone 
 struct condition { value message, irritants; }; /* what `error` raises */
 struct failure { value condition; };            /* what a protected call gives instead of a value */
 struct future { value thunk, result; };         /* mutable: result is 0 while it runs */
-struct port { uint64_t index, generation; };    /* of a stream, see port.c */
+struct port { uint64_t index, generation; };    /* of a stream, see ports.c */
+/* clang-format on */
 
 /* A compiled procedure: `constants` words, then `instructions` of 32 bits. */
 struct code {
@@ -152,7 +154,7 @@ struct buffer {
 };
 
 void buffer_add(struct buffer *buffer, const char *text, size_t length);
-void buffer_write(struct buffer *buffer, FILE *stream); /* and frees it; in native mode */
+void buffer_write(struct buffer *buffer, FILE *stream);       /* and frees it; in native mode */
 void print_value(struct buffer *buffer, value v, bool write); /* write: so that the reader would read it again. A safepoint */
 void print_error(FILE *stream, value condition);              /* "error: ..." in one line, written in native mode */
 
@@ -193,7 +195,7 @@ struct vm {
 
 void vm_enter(struct vm *vm); /* first, in each thread */
 void vm_leave(struct vm *vm);
-void vm_init(struct vm *vm);  /* once */
+void vm_init(struct vm *vm); /* once */
 
 value compile_toplevel(struct vm *vm, value form); /* a closure without parameters. A safepoint */
 void compile_init(struct vm *vm);
@@ -221,7 +223,7 @@ uint64_t need_index(struct vm *vm, value v, uint64_t limit); /* an integer from 
 /* ------------------------------------------------------------- primitives */
 
 /* The head of a primitive. Its arguments are in slots of the caller; it may do without any of the three. */
-#define UNUSED __attribute__((unused))
+#define UNUSED          __attribute__((unused))
 #define PRIMITIVE(name) static value name(struct vm *vm UNUSED, unsigned count UNUSED, const value *arguments UNUSED)
 
 struct definition {
@@ -243,6 +245,6 @@ extern const char prelude_text[];
 extern const size_t prelude_length;
 
 void ports_init(void);
-void futures_wait_for_all(void);                     /* at the end: a safepoint */
+void futures_wait_for_all(void); /* at the end: a safepoint */
 
 #endif

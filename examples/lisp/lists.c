@@ -13,7 +13,8 @@ static value follow(struct vm *vm, value v, const char *path)
     return v;
 }
 
-#define FOLLOW(path) PRIMITIVE(do_c##path##r) { return follow(vm, arguments[0], #path); }
+#define FOLLOW(path)                                                                                                               \
+    PRIMITIVE(do_c##path##r) { return follow(vm, arguments[0], #path); }
 
 FOLLOW(a)
 FOLLOW(d)
@@ -28,8 +29,7 @@ PRIMITIVE(do_list)
 {
     value *slots = coex_gc_enter_frame(1);
     slots[0] = NIL;
-    while (count > 0)
-        slots[0] = cons(vm, arguments[--count], slots[0]);
+    while (count > 0) slots[0] = cons(vm, arguments[--count], slots[0]);
     value list = slots[0];
     coex_gc_leave_frame(slots);
     return list;
@@ -39,10 +39,8 @@ static int64_t length(struct vm *vm, value list)
 {
     int64_t n = 0;
     value rest = list;
-    for (; is_pair(rest); rest = cdr(rest), n++)
-        coex_gc_safepoint();
-    if (rest != NIL)
-        raise_error(vm, list, "not a list");
+    for (; is_pair(rest); rest = cdr(rest), n++) coex_gc_safepoint();
+    if (rest != NIL) raise_error(vm, list, "not a list");
     return n;
 }
 
@@ -52,10 +50,8 @@ PRIMITIVE(do_length) { return from_integer(length(vm, arguments[0])); }
 static value reverse_onto(struct vm *vm, value list, value onto)
 {
     value *slots = coex_gc_enter_frame_with(2, 2, (value[]){onto, list});
-    for (; is_pair(slots[1]); slots[1] = cdr(slots[1]))
-        slots[0] = cons(vm, car(slots[1]), slots[0]);
-    if (slots[1] != NIL)
-        raise_error(vm, list, "not a list");
+    for (; is_pair(slots[1]); slots[1] = cdr(slots[1])) slots[0] = cons(vm, car(slots[1]), slots[0]);
+    if (slots[1] != NIL) raise_error(vm, list, "not a list");
     value result = slots[0];
     coex_gc_leave_frame(slots);
     return result;
@@ -94,8 +90,7 @@ PRIMITIVE(do_list_tail)
 {
     value rest = arguments[0];
     for (uint64_t n = need_index(vm, arguments[1], INTEGER_MAX); n > 0; n--) {
-        if (!is_pair(rest))
-            raise_error(vm, arguments[1], "the list is shorter than");
+        if (!is_pair(rest)) raise_error(vm, arguments[1], "the list is shorter than");
         rest = cdr(rest);
         coex_gc_safepoint();
     }
@@ -105,16 +100,14 @@ PRIMITIVE(do_list_tail)
 PRIMITIVE(do_memq)
 {
     value rest = arguments[1];
-    while (is_pair(rest) && car(rest) != arguments[0])
-        rest = cdr(rest);
+    while (is_pair(rest) && car(rest) != arguments[0]) rest = cdr(rest);
     return is_pair(rest) ? rest : FALSE;
 }
 
 PRIMITIVE(do_member)
 {
     value rest = arguments[1];
-    while (is_pair(rest) && !is_equal(vm, car(rest), arguments[0], 0))
-        rest = cdr(rest);
+    while (is_pair(rest) && !is_equal(vm, car(rest), arguments[0], 0)) rest = cdr(rest);
     return is_pair(rest) ? rest : FALSE;
 }
 
@@ -122,8 +115,7 @@ PRIMITIVE(do_assq)
 {
     for (value rest = arguments[1]; is_pair(rest); rest = cdr(rest)) {
         need_kind(vm, car(rest), KIND_PAIR);
-        if (car(car(rest)) == arguments[0])
-            return car(rest);
+        if (car(car(rest)) == arguments[0]) return car(rest);
     }
     return FALSE;
 }
@@ -132,19 +124,16 @@ PRIMITIVE(do_assoc)
 {
     for (value rest = arguments[1]; is_pair(rest); rest = cdr(rest)) {
         need_kind(vm, car(rest), KIND_PAIR);
-        if (is_equal(vm, car(car(rest)), arguments[0], 0))
-            return car(rest);
+        if (is_equal(vm, car(car(rest)), arguments[0], 0)) return car(rest);
     }
     return FALSE;
 }
 
 const struct definition list_primitives[] = {
-    {"cons", do_cons, 2, 2},           {"%cons", do_cons, 2, 2},      {"car", do_car, 1, 1},
-    {"cdr", do_cdr, 1, 1},             {"caar", do_caar, 1, 1},       {"cadr", do_cadr, 1, 1},
-    {"cdar", do_cdar, 1, 1},           {"cddr", do_cddr, 1, 1},       {"caddr", do_caddr, 1, 1},
-    {"cdddr", do_cdddr, 1, 1},         {"list", do_list, 0, -1},      {"length", do_length, 1, 1},
-    {"reverse", do_reverse, 1, 1},     {"append", do_append, 0, -1},  {"%append", do_append, 0, -1},
-    {"list-tail", do_list_tail, 2, 2}, {"memq", do_memq, 2, 2},       {"memv", do_memq, 2, 2},
-    {"member", do_member, 2, 2},       {"assq", do_assq, 2, 2},       {"assv", do_assq, 2, 2},
-    {"assoc", do_assoc, 2, 2},         {"%spread", do_spread, 1, 1},  {NULL, NULL, 0, 0},
+    {"cons", do_cons, 2, 2},       {"%cons", do_cons, 2, 2},     {"car", do_car, 1, 1},         {"cdr", do_cdr, 1, 1},
+    {"caar", do_caar, 1, 1},       {"cadr", do_cadr, 1, 1},      {"cdar", do_cdar, 1, 1},       {"cddr", do_cddr, 1, 1},
+    {"caddr", do_caddr, 1, 1},     {"cdddr", do_cdddr, 1, 1},    {"list", do_list, 0, -1},      {"length", do_length, 1, 1},
+    {"reverse", do_reverse, 1, 1}, {"append", do_append, 0, -1}, {"%append", do_append, 0, -1}, {"list-tail", do_list_tail, 2, 2},
+    {"memq", do_memq, 2, 2},       {"memv", do_memq, 2, 2},      {"member", do_member, 2, 2},   {"assq", do_assq, 2, 2},
+    {"assv", do_assq, 2, 2},       {"assoc", do_assoc, 2, 2},    {"%spread", do_spread, 1, 1},  {NULL, NULL, 0, 0},
 };

@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const char usage[] =
-    "usage: lisp [file ...]     run files of Scheme\n"
-    "       lisp -e expression  evaluate, and print the value\n"
-    "       lisp                read, evaluate and print lines of standard input\n"
-    "       lisp --help\n"
-    "COEX_GC and COEX_GC_DEBUG tune the collector.\n";
+static const char usage[] = "usage: lisp [file ...]     run files of Scheme\n"
+                            "       lisp -e expression  evaluate, and print the value\n"
+                            "       lisp                read, evaluate and print lines of standard input\n"
+                            "       lisp --help\n"
+                            "COEX_GC and COEX_GC_DEBUG tune the collector.\n";
 
 /* (name argument), called so that an error comes back as a failure. */
 static value call_named(struct vm *vm, const char *name, value argument)
@@ -27,8 +26,7 @@ static value call_named(struct vm *vm, const char *name, value argument)
 /* False if it is a failure, after it was reported. */
 static bool report(value result)
 {
-    if (!is_kind(result, KIND_FAILURE))
-        return true;
+    if (!is_kind(result, KIND_FAILURE)) return true;
     print_error(stderr, coex_gc_load(result, offsetof(struct failure, condition)));
     return false;
 }
@@ -36,8 +34,7 @@ static bool report(value result)
 static void print_line(value v)
 {
     struct buffer line = {0};
-    if (v == UNSPECIFIED)
-        return;
+    if (v == UNSPECIFIED) return;
     print_value(&line, v, true);
     buffer_add(&line, "\n", 1);
     COEX_GC_NATIVE(buffer_write(&line, stdout));
@@ -49,8 +46,7 @@ static bool run_text(struct vm *vm, const char *function, const char *text, bool
     slots[0] = new_string(vm, text, strlen(text));
     slots[0] = call_named(vm, function, slots[0]);
     bool good = report(slots[0]);
-    if (good && print)
-        print_line(slots[0]);
+    if (good && print) print_line(slots[0]);
     coex_gc_leave_frame(slots);
     return good;
 }
@@ -62,12 +58,10 @@ static bool more_text(struct buffer *text, bool prompt)
 {
     char *line = NULL;
     size_t capacity = 0;
-    if (prompt)
-        fputs(text->length == 0 ? "> " : "  ", stdout);
+    if (prompt) fputs(text->length == 0 ? "> " : "  ", stdout);
     fflush(stdout);
     ssize_t length = getline(&line, &capacity, stdin);
-    if (length > 0)
-        buffer_add(text, line, (size_t)length);
+    if (length > 0) buffer_add(text, line, (size_t)length);
     free(line);
     return length > 0;
 }
@@ -85,15 +79,13 @@ static bool evaluate_lines(struct vm *vm, struct buffer *text)
         slots[0] = cons(vm, intern(vm, "quote"), slots[0]);
         slots[0] = call_named(vm, "eval", slots[0]);
         good = report(slots[0]) && good;
-        if (!is_kind(slots[0], KIND_FAILURE))
-            print_line(slots[0]);
+        if (!is_kind(slots[0], KIND_FAILURE)) print_line(slots[0]);
     }
     if (reader.error != NULL && !reader.incomplete) {
         fprintf(stderr, "error: %s\n", reader.error);
         good = false;
     }
-    if (!reader.incomplete)
-        done = text->length;
+    if (!reader.incomplete) done = text->length;
     memmove(text->text, text->text + done, text->length - done);
     text->length -= done;
     coex_gc_leave_frame(slots);
@@ -109,8 +101,7 @@ static bool converse(struct vm *vm)
         good = evaluate_lines(vm, &text) && good;
         COEX_GC_NATIVE(more = more_text(&text, prompt));
     }
-    if (text.length > 0)
-        fputs("error: the last expression is not complete\n", stderr);
+    if (text.length > 0) fputs("error: the last expression is not complete\n", stderr);
     good = good && text.length == 0;
     free(text.text);
     return good || prompt;
@@ -140,10 +131,8 @@ static bool start(struct vm *vm)
 static bool run(struct vm *vm, int count, char **words)
 {
     bool good = true;
-    if (count == 2 && strcmp(words[0], "-e") == 0)
-        return run_text(vm, "eval-string", words[1], true);
-    for (int i = 0; i < count && good; i++)
-        good = run_text(vm, "load", words[i], false);
+    if (count == 2 && strcmp(words[0], "-e") == 0) return run_text(vm, "eval-string", words[1], true);
+    for (int i = 0; i < count && good; i++) good = run_text(vm, "load", words[i], false);
     return count == 0 ? converse(vm) : good;
 }
 
@@ -155,8 +144,7 @@ int main(int count, char **words)
         fputs(usage, help ? stdout : stderr);
         return help ? 0 : 2;
     }
-    if (!start(&vm))
-        return 1;
+    if (!start(&vm)) return 1;
     bool good = run(&vm, count - 1, words + 1);
     futures_wait_for_all();
     vm_leave(&vm);

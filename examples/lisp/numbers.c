@@ -3,8 +3,7 @@
 
 static value checked(struct vm *vm, int64_t n, bool overflow)
 {
-    if (overflow || n < INTEGER_MIN || n > INTEGER_MAX)
-        raise_error(vm, 0, "the result has more than 60 bits");
+    if (overflow || n < INTEGER_MIN || n > INTEGER_MAX) raise_error(vm, 0, "the result has more than 60 bits");
     return from_integer(n);
 }
 
@@ -19,10 +18,8 @@ PRIMITIVE(do_add)
 PRIMITIVE(do_subtract)
 {
     int64_t rest = need_integer(vm, arguments[0]);
-    if (count == 1)
-        return checked(vm, -rest, false);
-    for (unsigned i = 1; i < count; i++)
-        rest = to_integer(checked(vm, rest - need_integer(vm, arguments[i]), false));
+    if (count == 1) return checked(vm, -rest, false);
+    for (unsigned i = 1; i < count; i++) rest = to_integer(checked(vm, rest - need_integer(vm, arguments[i]), false));
     return from_integer(rest);
 }
 
@@ -39,8 +36,7 @@ PRIMITIVE(do_multiply)
 static int64_t need_divisor(struct vm *vm, value v)
 {
     int64_t n = need_integer(vm, v);
-    if (n == 0)
-        raise_error(vm, 0, "division by zero");
+    if (n == 0) raise_error(vm, 0, "division by zero");
     return n;
 }
 
@@ -56,7 +52,7 @@ PRIMITIVE(do_modulo)
 
 /* Is every argument in this relation to the next? */
 #define COMPARE(name, relation)                                                                                                    \
-    PRIMITIVE(do_##name)                                                                                                               \
+    PRIMITIVE(do_##name)                                                                                                           \
     {                                                                                                                              \
         bool holds = true;                                                                                                         \
         for (unsigned i = 0; i + 1 < count; i++)                                                                                   \

@@ -9,8 +9,7 @@ static void code_trace(const void *payload, uint64_t size, coex_gc_visitor *visi
     const struct code *code = payload;
     (void)size;
     coex_gc_visit(visitor, &code->name);
-    for (uint32_t i = 0; i < code->constants; i++)
-        coex_gc_visit(visitor, &code->constant[i]);
+    for (uint32_t i = 0; i < code->constants; i++) coex_gc_visit(visitor, &code->constant[i]);
 }
 
 static const uint32_t words[] = {0, 8};
@@ -22,8 +21,12 @@ static const char *const future_names[] = {"thunk", "result"};
 static const coex_gc_type types[KIND_COUNT] = {
     [KIND_PAIR] = {.name = "pair", .size = sizeof(struct pair), .ref_offsets = words, .ref_count = 2, .ref_names = pair_names},
     [KIND_STRING] = {.name = "string"},
-    [KIND_SYMBOL] = {.name = "symbol", .size = sizeof(struct symbol), .ref_offsets = words, .ref_count = 2,
-                     .ref_names = symbol_names, .flags = COEX_GC_MUTABLE},
+    [KIND_SYMBOL] = {.name = "symbol",
+                     .size = sizeof(struct symbol),
+                     .ref_offsets = words,
+                     .ref_count = 2,
+                     .ref_names = symbol_names,
+                     .flags = COEX_GC_MUTABLE},
     [KIND_VECTOR] = {.name = "vector", .flags = COEX_GC_MUTABLE | COEX_GC_REF_ARRAY},
     [KIND_BOX] = {.name = "box", .size = sizeof(struct box), .ref_offsets = words, .ref_count = 1, .flags = COEX_GC_MUTABLE},
     [KIND_ATOM] = {.name = "atom", .size = sizeof(struct box), .ref_offsets = words, .ref_count = 1, .flags = COEX_GC_MUTABLE},
@@ -31,33 +34,34 @@ static const coex_gc_type types[KIND_COUNT] = {
     [KIND_CLOSURE] = {.name = "procedure", .flags = COEX_GC_REF_ARRAY},
     [KIND_PRIMITIVE] = {.name = "primitive", .size = sizeof(struct primitive)},
     [KIND_ESCAPE] = {.name = "escape", .size = sizeof(struct escape)},
-    [KIND_CONDITION] = {.name = "error", .size = sizeof(struct condition), .ref_offsets = words, .ref_count = 2,
-                        .ref_names = condition_names},
+    [KIND_CONDITION] =
+        {.name = "error", .size = sizeof(struct condition), .ref_offsets = words, .ref_count = 2, .ref_names = condition_names},
     [KIND_FAILURE] = {.name = "failure", .size = sizeof(struct failure), .ref_offsets = words, .ref_count = 1},
-    [KIND_FUTURE] = {.name = "future", .size = sizeof(struct future), .ref_offsets = words, .ref_count = 2,
-                     .ref_names = future_names, .flags = COEX_GC_MUTABLE},
+    [KIND_FUTURE] = {.name = "future",
+                     .size = sizeof(struct future),
+                     .ref_offsets = words,
+                     .ref_count = 2,
+                     .ref_names = future_names,
+                     .flags = COEX_GC_MUTABLE},
     [KIND_PORT] = {.name = "port", .size = sizeof(struct port)},
 };
 
 void object_register_types(void)
 {
-    for (int kind = 1; kind < KIND_COUNT; kind++)
-        type_ids[kind] = coex_gc_register_type(&types[kind]);
+    for (int kind = 1; kind < KIND_COUNT; kind++) type_ids[kind] = coex_gc_register_type(&types[kind]);
 }
 
 enum kind kind_of(value v)
 {
     uint32_t id = is_object(v) ? coex_gc_type_of(v) : 0;
     int kind = id == 0 ? KIND_NONE : KIND_PAIR;
-    while (kind != KIND_NONE && type_ids[kind] != id)
-        kind++;
+    while (kind != KIND_NONE && type_ids[kind] != id) kind++;
     return (enum kind)kind;
 }
 
 void need_kind(struct vm *vm, value v, enum kind kind)
 {
-    if (!is_kind(v, kind))
-        raise_error(vm, v, "not a %s", types[kind].name);
+    if (!is_kind(v, kind)) raise_error(vm, v, "not a %s", types[kind].name);
 }
 
 /* ------------------------------------------------------------ constructors */
@@ -65,8 +69,7 @@ void need_kind(struct vm *vm, value v, enum kind kind)
 value new_object(struct vm *vm, enum kind kind, uint64_t size, void **payload)
 {
     value object = coex_gc_alloc_at(size, type_ids[kind], payload);
-    if (object == 0)
-        raise_out_of_memory(vm);
+    if (object == 0) raise_out_of_memory(vm);
     return object;
 }
 
@@ -102,8 +105,7 @@ value new_vector(struct vm *vm, uint64_t length, value fill)
     value *slots = coex_gc_enter_frame_with(2, 1, &fill);
     slots[1] = new_object(vm, KIND_VECTOR, length * sizeof(value), &payload);
     for (uint64_t i = 0; i < length; i++) {
-        if (i % STRIDE == STRIDE - 1)
-            coex_gc_safepoint();
+        if (i % STRIDE == STRIDE - 1) coex_gc_safepoint();
         vector_put(slots[1], i, fill);
     }
     value vector = slots[1];
@@ -123,16 +125,14 @@ static bool is_same_vector(struct vm *vm, value a, value b, unsigned depth)
 {
     uint64_t length = vector_length(a);
     bool same = length == vector_length(b);
-    for (uint64_t i = 0; same && i < length; i++)
-        same = is_equal(vm, vector_at(a, i), vector_at(b, i), depth);
+    for (uint64_t i = 0; same && i < length; i++) same = is_equal(vm, vector_at(a, i), vector_at(b, i), depth);
     return same;
 }
 
 /* Each level roots its two: an element of a vector may be replaced by another thread while it is looked at here. */
 bool is_equal(struct vm *vm, value a, value b, unsigned depth)
 {
-    if (depth > MAX_NESTING)
-        raise_error(vm, 0, "too deeply nested");
+    if (depth > MAX_NESTING) raise_error(vm, 0, "too deeply nested");
     value *slots = coex_gc_enter_frame_with(2, 2, (value[]){a, b});
     while (slots[0] != slots[1] && is_pair(slots[0]) && is_pair(slots[1]) &&
            is_equal(vm, car(slots[0]), car(slots[1]), depth + 1)) {

@@ -19,8 +19,7 @@ static struct stream {
 
 void ports_init(void)
 {
-    for (int i = 0; i < STREAMS; i++)
-        pthread_mutex_init(&streams[i].lock, NULL);
+    for (int i = 0; i < STREAMS; i++) pthread_mutex_init(&streams[i].lock, NULL);
     streams[STREAM_IN].file = stdin;
     streams[STREAM_OUT].file = stdout;
 }
@@ -32,8 +31,7 @@ static struct stream *stream_acquire(struct port port)
 {
     struct stream *stream = &streams[port.index];
     pthread_mutex_lock(&stream->lock);
-    if (stream->file != NULL && stream->generation == port.generation)
-        return stream;
+    if (stream->file != NULL && stream->generation == port.generation) return stream;
     pthread_mutex_unlock(&stream->lock);
     return NULL;
 }
@@ -58,20 +56,17 @@ static bool stream_read_line(struct port port, char **line, ssize_t *length)
 {
     size_t capacity = 0;
     struct stream *stream = stream_acquire(port);
-    if (stream == NULL)
-        return false;
+    if (stream == NULL) return false;
     *length = getline(line, &capacity, stream->file);
     stream_release(stream);
-    if (*length > 0 && (*line)[*length - 1] == '\n')
-        --*length;
+    if (*length > 0 && (*line)[*length - 1] == '\n') --*length;
     return true;
 }
 
 static bool stream_close(struct port port)
 {
     struct stream *stream = stream_acquire(port);
-    if (stream == NULL)
-        return false;
+    if (stream == NULL) return false;
     bool good = fclose(stream->file) == 0;
     stream->file = NULL;
     stream->generation++;
@@ -85,12 +80,10 @@ static bool stream_add(FILE *file, struct port *port)
     for (uint64_t i = 0; i < STREAMS; i++) {
         pthread_mutex_lock(&streams[i].lock);
         bool free = streams[i].file == NULL;
-        if (free)
-            streams[i].file = file;
+        if (free) streams[i].file = file;
         *port = (struct port){i, streams[i].generation};
         pthread_mutex_unlock(&streams[i].lock);
-        if (free)
-            return true;
+        if (free) return true;
     }
     fclose(file);
     return false;
@@ -100,8 +93,7 @@ static bool read_stream(FILE *stream, struct buffer *text)
 {
     char block[4096];
     size_t length;
-    while ((length = fread(block, 1, sizeof block, stream)) > 0)
-        buffer_add(text, block, length);
+    while ((length = fread(block, 1, sizeof block, stream)) > 0) buffer_add(text, block, length);
     return !ferror(stream);
 }
 
@@ -116,8 +108,7 @@ static bool read_and_close(FILE *file, struct buffer *text)
 
 static struct port need_port(struct vm *vm, unsigned count, const value *arguments, unsigned at, uint64_t otherwise)
 {
-    if (at >= count)
-        return (struct port){otherwise, 0};
+    if (at >= count) return (struct port){otherwise, 0};
     need_kind(vm, arguments[at], KIND_PORT);
     return *(const struct port *)coex_gc_handle_deref(arguments[at]);
 }
@@ -128,8 +119,7 @@ static value print_to_port(struct vm *vm, value v, struct port port, bool write)
     print_value(&buffer, v, write);
     int error;
     COEX_GC_NATIVE(error = stream_write(port, &buffer));
-    if (error != 0)
-        raise_error(vm, 0, "%s", error == EBADF ? "the port is closed" : strerror(error));
+    if (error != 0) raise_error(vm, 0, "%s", error == EBADF ? "the port is closed" : strerror(error));
     return UNSPECIFIED;
 }
 
@@ -137,10 +127,7 @@ PRIMITIVE(do_display) { return print_to_port(vm, arguments[0], need_port(vm, cou
 
 PRIMITIVE(do_write) { return print_to_port(vm, arguments[0], need_port(vm, count, arguments, 1, STREAM_OUT), true); }
 
-PRIMITIVE(do_newline)
-{
-    return print_to_port(vm, from_character('\n'), need_port(vm, count, arguments, 0, STREAM_OUT), false);
-}
+PRIMITIVE(do_newline) { return print_to_port(vm, from_character('\n'), need_port(vm, count, arguments, 0, STREAM_OUT), false); }
 
 PRIMITIVE(do_read_line)
 {
@@ -153,14 +140,11 @@ PRIMITIVE(do_read_line)
     if (open && length >= 0) {
         void *payload;
         string = coex_gc_alloc_at((uint64_t)length, type_ids[KIND_STRING], &payload);
-        if (string != 0)
-            memcpy(payload, line, (size_t)length);
+        if (string != 0) memcpy(payload, line, (size_t)length);
     }
     free(line); /* before anything is raised */
-    if (!open)
-        raise_error(vm, 0, "the port is closed");
-    if (string == 0)
-        raise_out_of_memory(vm);
+    if (!open) raise_error(vm, 0, "the port is closed");
+    if (string == 0) raise_out_of_memory(vm);
     return string;
 }
 
@@ -168,8 +152,7 @@ PRIMITIVE(do_read_line)
 static void need_path(struct vm *vm, value path, char *room, size_t size)
 {
     need_kind(vm, path, KIND_STRING);
-    if (string_length(path) >= size)
-        raise_error(vm, path, "too long a name");
+    if (string_length(path) >= size) raise_error(vm, path, "too long a name");
     memcpy(room, string_text(path), string_length(path));
     room[string_length(path)] = '\0';
 }
@@ -181,8 +164,7 @@ static FILE *open_file(struct vm *vm, value path, const char *mode)
     FILE *file;
     int error;
     COEX_GC_NATIVE(file = fopen(name, mode); error = errno);
-    if (file == NULL)
-        raise_error(vm, path, "%s", strerror(error));
+    if (file == NULL) raise_error(vm, path, "%s", strerror(error));
     return file;
 }
 
@@ -192,8 +174,7 @@ static value open_port(struct vm *vm, value path, const char *mode)
     FILE *file = open_file(vm, path, mode);
     bool added;
     COEX_GC_NATIVE(added = stream_add(file, &port));
-    if (!added)
-        raise_error(vm, path, "too many open files");
+    if (!added) raise_error(vm, path, "too many open files");
     void *payload;
     value result = new_object(vm, KIND_PORT, sizeof port, &payload);
     *(struct port *)payload = port;

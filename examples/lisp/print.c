@@ -16,7 +16,7 @@ void buffer_add(struct buffer *buffer, const char *text, size_t length)
         buffer->text = grown;
         buffer->capacity = capacity;
     }
-    memcpy(buffer->text + buffer->length, text, length);
+    if (length > 0) memcpy(buffer->text + buffer->length, text, length);
     buffer->length += length;
 }
 
@@ -98,8 +98,7 @@ static void print_vector(struct buffer *buffer, value *slots, bool write, unsign
     add(buffer, "#(");
     for (uint64_t i = 0; i < vector_length(slots[0]); i++) {
         coex_gc_safepoint();
-        if (i > 0)
-            add(buffer, " ");
+        if (i > 0) add(buffer, " ");
         print_at(buffer, vector_at(slots[0], i), write, depth);
     }
     add(buffer, ")");
@@ -139,6 +138,7 @@ static void print_condition(struct buffer *buffer, value *slots, unsigned depth)
 static void print_object(struct buffer *buffer, value *slots, bool write, unsigned depth)
 {
     const struct primitive *primitive;
+    /* clang-format off */
     switch (kind_of(slots[0])) {
     case KIND_PAIR: print_list(buffer, slots, write, depth); break;
     case KIND_STRING: add_string(buffer, slots[0], write); break;
@@ -162,6 +162,7 @@ static void print_object(struct buffer *buffer, value *slots, bool write, unsign
     case KIND_PORT: add(buffer, "#<port>"); break;
     default: add(buffer, "#<object>");
     }
+    /* clang-format on */
 }
 
 static void print_at(struct buffer *buffer, value v, bool write, unsigned depth)

@@ -6,8 +6,7 @@
 
 static value read_fail(struct reader *reader, const char *error)
 {
-    if (reader->error == NULL)
-        reader->error = error;
+    if (reader->error == NULL) reader->error = error;
     return 0;
 }
 
@@ -22,8 +21,7 @@ static int peek(const struct reader *reader) { return reader->at < reader->lengt
 static int next(struct reader *reader)
 {
     int c = peek(reader);
-    if (c != EOF)
-        reader->at++;
+    if (c != EOF) reader->at++;
     reader->line += c == '\n';
     return c;
 }
@@ -32,8 +30,7 @@ static bool is_delimiter(int c) { return c == EOF || isspace(c) || strchr("()\"'
 
 static void skip_line(struct reader *reader)
 {
-    for (int c = next(reader); c != EOF && c != '\n';)
-        c = next(reader);
+    for (int c = next(reader); c != EOF && c != '\n';) c = next(reader);
 }
 
 /* Blanks and comments. What follows `#;` is read and forgotten by read_hash. */
@@ -54,7 +51,8 @@ static value read_list(struct vm *vm, struct reader *reader)
     uint64_t count = 1;
     slots[0] = NIL;
     for (skip_blanks(reader); peek(reader) != ')'; skip_blanks(reader)) {
-        bool dot = peek(reader) == '.' && reader->at + 1 < reader->length && is_delimiter((unsigned char)reader->text[reader->at + 1]);
+        bool dot =
+            peek(reader) == '.' && reader->at + 1 < reader->length && is_delimiter((unsigned char)reader->text[reader->at + 1]);
         reader->at += dot;
         value item = read_value(vm, reader);
         if (item == 0 || (dot && count == 1)) {
@@ -64,16 +62,14 @@ static value read_list(struct vm *vm, struct reader *reader)
         if (dot) {
             slots[0] = item;
             skip_blanks(reader);
-            if (peek(reader) != ')')
-                item = read_fail(reader, "more than one thing after a dot");
+            if (peek(reader) != ')') item = read_fail(reader, "more than one thing after a dot");
             break;
         }
         coex_gc_root(item);
         count++;
     }
     next(reader);
-    while (count > 1)
-        slots[0] = cons(vm, slots[--count], slots[0]);
+    while (count > 1) slots[0] = cons(vm, slots[--count], slots[0]);
     value list = slots[0];
     coex_gc_leave_frame(slots);
     return reader->error == NULL ? list : 0;
@@ -84,12 +80,9 @@ static value read_vector(struct vm *vm, struct reader *reader)
     value *slots = coex_gc_enter_frame(2);
     uint64_t length = 0;
     slots[0] = read_list(vm, reader);
-    for (value rest = slots[0]; is_pair(rest); rest = cdr(rest))
-        length++;
-    if (slots[0] != 0)
-        slots[1] = new_vector(vm, length, FALSE);
-    for (uint64_t i = 0; i < length; i++, slots[0] = cdr(slots[0]))
-        vector_put(slots[1], i, car(slots[0]));
+    for (value rest = slots[0]; is_pair(rest); rest = cdr(rest)) length++;
+    if (slots[0] != 0) slots[1] = new_vector(vm, length, FALSE);
+    for (uint64_t i = 0; i < length; i++, slots[0] = cdr(slots[0])) vector_put(slots[1], i, car(slots[0]));
     value vector = slots[1];
     coex_gc_leave_frame(slots);
     return vector;
@@ -110,17 +103,13 @@ static value read_prefixed(struct vm *vm, struct reader *reader, const char *nam
     return form;
 }
 
-static char escaped(int c)
-{
-    return c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c == '0' ? '\0' : (char)c;
-}
+static char escaped(int c) { return c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c == '0' ? '\0' : (char)c; }
 
 static value read_string(struct vm *vm, struct reader *reader)
 {
     size_t from = reader->at, length = 0;
     for (int c = next(reader); c != '"'; c = next(reader), length++) {
-        if (c == EOF || (c == '\\' && next(reader) == EOF))
-            return read_ended(reader, "a string is not closed");
+        if (c == EOF || (c == '\\' && next(reader) == EOF)) return read_ended(reader, "a string is not closed");
     }
     void *payload;
     value string = new_object(vm, KIND_STRING, length, &payload);
@@ -133,13 +122,13 @@ static value read_string(struct vm *vm, struct reader *reader)
 
 static value read_character(struct reader *reader, const char *text, size_t length)
 {
-    static const struct { const char *name; unsigned char c; } names[] = {
-        {"space", ' '}, {"newline", '\n'}, {"tab", '\t'}, {"return", '\r'}, {"nul", '\0'}};
-    if (length == 1)
-        return from_character((unsigned char)text[0]);
+    static const struct {
+        const char *name;
+        unsigned char c;
+    } names[] = {{"space", ' '}, {"newline", '\n'}, {"tab", '\t'}, {"return", '\r'}, {"nul", '\0'}};
+    if (length == 1) return from_character((unsigned char)text[0]);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strlen(names[i].name) == length && memcmp(names[i].name, text, length) == 0)
-            return from_character(names[i].c);
+        if (strlen(names[i].name) == length && memcmp(names[i].name, text, length) == 0) return from_character(names[i].c);
     }
     return read_fail(reader, "no character has this name");
 }
@@ -149,22 +138,19 @@ static value read_word(struct vm *vm, struct reader *reader, const char *text, s
 {
     char digits[32], *end = digits;
     bool number = length < sizeof digits && (isdigit((unsigned char)text[0]) ||
-                  (length > 1 && strchr("+-", text[0]) != NULL && isdigit((unsigned char)text[1])));
-    if (!number)
-        return intern_text(vm, text, length);
+                                             (length > 1 && strchr("+-", text[0]) != NULL && isdigit((unsigned char)text[1])));
+    if (!number) return intern_text(vm, text, length);
     memcpy(digits, text, length);
     digits[length] = '\0';
     long long n = strtoll(digits, &end, 10);
-    if (*end != '\0')
-        return intern_text(vm, text, length);
+    if (*end != '\0') return intern_text(vm, text, length);
     return n < INTEGER_MIN || n > INTEGER_MAX ? read_fail(reader, "a number is too large") : from_integer(n);
 }
 
 static size_t word_length(const struct reader *reader)
 {
     size_t end = reader->at;
-    while (end < reader->length && !is_delimiter((unsigned char)reader->text[end]))
-        end++;
+    while (end < reader->length && !is_delimiter((unsigned char)reader->text[end])) end++;
     return end - reader->at;
 }
 
@@ -172,8 +158,7 @@ static size_t word_length(const struct reader *reader)
 static value read_hash(struct vm *vm, struct reader *reader)
 {
     int c = next(reader);
-    if (c == '(')
-        return read_vector(vm, reader);
+    if (c == '(') return read_vector(vm, reader);
     if (c == ';') { /* the next datum is a comment */
         value skipped = read_value(vm, reader);
         return skipped != 0 ? read_value(vm, reader) : read_ended(reader, "nothing after #;");
@@ -186,21 +171,21 @@ static value read_hash(struct vm *vm, struct reader *reader)
         return length == 0 ? read_ended(reader, "nothing after #\\") : read_character(reader, text, length);
     }
     reader->at += length;
-    if (length == 0 && (c == 't' || c == 'f'))
-        return from_bool(c == 't');
+    if (length == 0 && (c == 't' || c == 'f')) return from_bool(c == 't');
     return read_fail(reader, "not known after #");
 }
 
 /* The next value, or 0: nothing more, or reader->error says what is wrong. A safepoint. */
 value read_value(struct vm *vm, struct reader *reader)
 {
-    if (reader->depth > MAX_NESTING)
-        return read_fail(reader, "too deeply nested");
+    if (reader->depth > MAX_NESTING) return read_fail(reader, "too deeply nested");
     skip_blanks(reader);
     const char *text = reader->text + reader->at;
     value result;
+    bool splicing;
     int c = next(reader);
     reader->depth++;
+    /* clang-format off */
     switch (c) {
     case EOF: result = 0; break;
     case '(': result = read_list(vm, reader); break;
@@ -210,10 +195,9 @@ value read_value(struct vm *vm, struct reader *reader)
     case '`': result = read_prefixed(vm, reader, "quasiquote"); break;
     case '#': result = read_hash(vm, reader); break;
     case ',':
-        if (peek(reader) == '@')
-            next(reader), result = read_prefixed(vm, reader, "unquote-splicing");
-        else
-            result = read_prefixed(vm, reader, "unquote");
+        splicing = peek(reader) == '@';
+        reader->at += splicing;
+        result = read_prefixed(vm, reader, splicing ? "unquote-splicing" : "unquote");
         break;
     default: {
         size_t length = word_length(reader) + 1;
@@ -221,6 +205,7 @@ value read_value(struct vm *vm, struct reader *reader)
         result = read_word(vm, reader, text, length);
     }
     }
+    /* clang-format on */
     reader->depth--;
     return result;
 }

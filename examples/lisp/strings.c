@@ -67,8 +67,7 @@ PRIMITIVE(do_string_search)
     const char *what = string_text(arguments[0]), *in = string_text(arguments[1]);
     size_t at = count > 2 ? need_index(vm, arguments[2], all + 1) : 0;
     for (; at + length <= all; at++) {
-        if (memcmp(in + at, what, length) == 0)
-            return from_integer((int64_t)at);
+        if (memcmp(in + at, what, length) == 0) return from_integer((int64_t)at);
     }
     return FALSE;
 }
@@ -89,15 +88,12 @@ PRIMITIVE(do_list_to_string)
 {
     uint64_t length = 0;
     value rest = arguments[0];
-    for (; is_pair(rest) && is_character(car(rest)); rest = cdr(rest))
-        length++;
-    if (rest != NIL)
-        raise_error(vm, arguments[0], "not a list of characters");
+    for (; is_pair(rest) && is_character(car(rest)); rest = cdr(rest)) length++;
+    if (rest != NIL) raise_error(vm, arguments[0], "not a list of characters");
     void *payload;
     value string = new_object(vm, KIND_STRING, length, &payload);
     char *to = payload;
-    for (rest = arguments[0]; is_pair(rest); rest = cdr(rest))
-        *to++ = (char)to_character(car(rest));
+    for (rest = arguments[0]; is_pair(rest); rest = cdr(rest)) *to++ = (char)to_character(car(rest));
     return string;
 }
 
@@ -113,8 +109,7 @@ PRIMITIVE(do_string_to_number)
     need_kind(vm, arguments[0], KIND_STRING);
     char digits[24], *end;
     size_t length = string_length(arguments[0]);
-    if (length == 0 || length >= sizeof digits)
-        return FALSE;
+    if (length == 0 || length >= sizeof digits) return FALSE;
     memcpy(digits, string_text(arguments[0]), length);
     digits[length] = '\0';
     long long n = strtoll(digits, &end, 10);
@@ -135,8 +130,7 @@ PRIMITIVE(do_string_to_symbol)
 
 static unsigned char need_character(struct vm *vm, value v)
 {
-    if (!is_character(v))
-        raise_error(vm, v, "not a character");
+    if (!is_character(v)) raise_error(vm, v, "not a character");
     return to_character(v);
 }
 

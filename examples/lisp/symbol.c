@@ -9,8 +9,7 @@ static value table;
 static uint64_t hash(const char *text, size_t length)
 {
     uint64_t h = 14695981039346656037u; /* FNV-1a */
-    for (size_t i = 0; i < length; i++)
-        h = (h ^ (unsigned char)text[i]) * 1099511628211u;
+    for (size_t i = 0; i < length; i++) h = (h ^ (unsigned char)text[i]) * 1099511628211u;
     return h ^ h >> 32;
 }
 
@@ -19,8 +18,7 @@ static value bucket_find(value bucket, const char *text, size_t length)
 {
     for (; is_object(bucket); bucket = cdr(bucket)) {
         value name = symbol_name(car(bucket));
-        if (string_length(name) == length && memcmp(string_text(name), text, length) == 0)
-            return car(bucket);
+        if (string_length(name) == length && memcmp(string_text(name), text, length) == 0) return car(bucket);
     }
     return 0;
 }
@@ -58,8 +56,7 @@ value intern_text(struct vm *vm, const char *text, size_t length)
 {
     value head = vector_at(coex_gc_global_load(&table), hash(text, length) % BUCKETS);
     value symbol = bucket_find(head, text, length);
-    if (symbol != 0)
-        return symbol;
+    if (symbol != 0) return symbol;
     value *slots = coex_gc_enter_frame(1);
     slots[0] = new_string(vm, text, length);
     symbol = intern_string(vm, slots[0]);

@@ -39,17 +39,13 @@ PRIMITIVE(do_error)
     value *slots = coex_gc_enter_frame(1); /* raise_value leaves it */
     void *payload;
     slots[0] = NIL;
-    while (count > 1)
-        slots[0] = cons(vm, arguments[--count], slots[0]);
+    while (count > 1) slots[0] = cons(vm, arguments[--count], slots[0]);
     value condition = new_object(vm, KIND_CONDITION, sizeof(struct condition), &payload);
     *(struct condition *)payload = (struct condition){arguments[0], slots[0]};
     raise_value(vm, condition);
 }
 
-PRIMITIVE(do_raise)
-{
-    raise_value(vm, arguments[0]);
-}
+PRIMITIVE(do_raise) { raise_value(vm, arguments[0]); }
 
 /* The handler of vm_try. */
 PRIMITIVE(do_failed)
@@ -80,10 +76,8 @@ static value read_all(struct vm *vm, struct reader *reader)
     value *slots = coex_gc_enter_frame(1);
     slots[0] = NIL;
     uint64_t count = 1;
-    for (value form = read_value(vm, reader); form != 0; form = read_value(vm, reader), count++)
-        coex_gc_root(form);
-    while (count > 1)
-        slots[0] = cons(vm, slots[--count], slots[0]);
+    for (value form = read_value(vm, reader); form != 0; form = read_value(vm, reader), count++) coex_gc_root(form);
+    while (count > 1) slots[0] = cons(vm, slots[--count], slots[0]);
     value forms = slots[0];
     coex_gc_leave_frame(slots);
     return forms;
@@ -95,10 +89,8 @@ value vm_load(struct vm *vm, const char *name, struct buffer *text)
     value *slots = coex_gc_enter_frame(2);
     slots[0] = read_all(vm, &reader);
     free(text->text);
-    if (reader.error != NULL)
-        raise_error(vm, 0, "%s:%u: %s", name, reader.line, reader.error);
-    for (slots[1] = UNSPECIFIED; slots[0] != NIL; slots[0] = cdr(slots[0]))
-        slots[1] = vm_eval(vm, car(slots[0]));
+    if (reader.error != NULL) raise_error(vm, 0, "%s:%u: %s", name, reader.line, reader.error);
+    for (slots[1] = UNSPECIFIED; slots[0] != NIL; slots[0] = cdr(slots[0])) slots[1] = vm_eval(vm, car(slots[0]));
     value last = slots[1];
     coex_gc_leave_frame(slots);
     return last;
@@ -131,8 +123,7 @@ PRIMITIVE(do_getenv)
 {
     char name[256];
     need_kind(vm, arguments[0], KIND_STRING);
-    if (string_length(arguments[0]) >= sizeof name)
-        return FALSE;
+    if (string_length(arguments[0]) >= sizeof name) return FALSE;
     memcpy(name, string_text(arguments[0]), string_length(arguments[0]));
     name[string_length(arguments[0])] = '\0';
     const char *text = getenv(name);
@@ -159,13 +150,13 @@ PRIMITIVE(do_gc_stats)
 {
     coex_gc_stats stats;
     coex_gc_get_stats(&stats);
-    const struct { const char *name; uint64_t number; } rows[] = {
-        {"collections", stats.collections_completed},
-        {"allocations", stats.total_allocations},
-        {"heap-size", stats.current_heap_size},
-        {"heap-used", stats.current_heap_used},
-        {"handles-in-use", stats.current_handles_in_use},
-        {"threads", stats.registered_thread_count},
+    const struct {
+        const char *name;
+        uint64_t number;
+    } rows[] = {
+        {"collections", stats.collections_completed},     {"allocations", stats.total_allocations},
+        {"heap-size", stats.current_heap_size},           {"heap-used", stats.current_heap_used},
+        {"handles-in-use", stats.current_handles_in_use}, {"threads", stats.registered_thread_count},
         {"longest-stop-ns", stats.stop_wall.max},
     };
     value *slots = coex_gc_enter_frame(2);

@@ -9,8 +9,7 @@ PRIMITIVE(do_make_vector)
 PRIMITIVE(do_vector)
 {
     value vector = new_vector(vm, count, FALSE);
-    for (unsigned i = 0; i < count; i++)
-        vector_put(vector, i, arguments[i]);
+    for (unsigned i = 0; i < count; i++) vector_put(vector, i, arguments[i]);
     return vector;
 }
 
@@ -52,11 +51,9 @@ PRIMITIVE(do_vector_to_list)
 static value list_to_vector(struct vm *vm, value list)
 {
     uint64_t length = 0;
-    for (value rest = list; is_pair(rest); rest = cdr(rest))
-        length++;
+    for (value rest = list; is_pair(rest); rest = cdr(rest)) length++;
     value vector = new_vector(vm, length, FALSE);
-    for (uint64_t i = 0; i < length; i++, list = cdr(list))
-        vector_put(vector, i, car(list));
+    for (uint64_t i = 0; i < length; i++, list = cdr(list)) vector_put(vector, i, car(list));
     return vector;
 }
 
@@ -66,8 +63,7 @@ static value vector_copy(struct vm *vm, value vector)
 {
     uint64_t length = vector_length(vector);
     value copy = new_vector(vm, length, FALSE);
-    for (uint64_t i = 0; i < length; i++)
-        vector_put(copy, i, vector_at(vector, i));
+    for (uint64_t i = 0; i < length; i++) vector_put(copy, i, vector_at(vector, i));
     return copy;
 }
 
@@ -96,8 +92,7 @@ static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 PRIMITIVE(do_sort)
 {
     bool is_list = arguments[0] == NIL || is_pair(arguments[0]);
-    if (!is_list)
-        need_kind(vm, arguments[0], KIND_VECTOR);
+    if (!is_list) need_kind(vm, arguments[0], KIND_VECTOR);
     value *slots = coex_gc_enter_frame(SORT_SLOTS);
     slots[SORT_LESS] = arguments[1];
     slots[SORT_FROM] = is_list ? list_to_vector(vm, arguments[0]) : vector_copy(vm, arguments[0]);

@@ -30,10 +30,7 @@ struct machine {
     const uint32_t *instructions;
 };
 
-static struct code *code_of(value closure)
-{
-    return coex_gc_handle_deref(coex_gc_load(closure, offsetof(struct closure, code)));
-}
+static struct code *code_of(value closure) { return coex_gc_handle_deref(coex_gc_load(closure, offsetof(struct closure, code))); }
 
 static void refresh(struct machine *m)
 {
@@ -83,12 +80,10 @@ static uint32_t adapt_arguments(struct machine *m, value closure, uint32_t count
     check_arity(m->vm, closure, count);
     const struct code *code = code_of(closure);
     uint32_t required = code->parameters - code->rest;
-    if (!code->rest)
-        return count;
+    if (!code->rest) return count;
     value *arguments = m->sp - count;
     *m->sp = NIL; /* the slot to spare */
-    for (uint32_t i = count; i > required; i--)
-        *m->sp = cons(m->vm, arguments[i - 1], *m->sp);
+    for (uint32_t i = count; i > required; i--) *m->sp = cons(m->vm, arguments[i - 1], *m->sp);
     arguments[required] = *m->sp;
     m->sp = arguments + required + 1;
     return required + 1;
@@ -100,14 +95,11 @@ static void begin(struct machine *m, value *handles, uint32_t count, bool tail)
 {
     uint32_t frame = code_of(handles[SLOT_CLOSURE])->frame;
     value *caller = m->slots;
-    if (m->sp + MAX_FRAME + frame > m->vm->limit)
-        raise_error(m->vm, 0, "recursion is too deep");
+    if (m->sp + MAX_FRAME + frame > m->vm->limit) raise_error(m->vm, 0, "recursion is too deep");
     handles[SLOT_LINK] = caller[SLOT_LINK]; /* unless it is set below */
-    if (tail)
-        coex_gc_leave_frame(caller);
+    if (tail) coex_gc_leave_frame(caller);
     m->slots = coex_gc_enter_frame_with(frame, SLOT_FIRST + count, handles);
-    if (!tail)
-        m->slots[SLOT_LINK] = make_link(m->pc, m->sp - caller, m->slots - caller);
+    if (!tail) m->slots[SLOT_LINK] = make_link(m->pc, m->sp - caller, m->slots - caller);
     m->sp = m->slots + SLOT_FIRST + count;
     m->pc = 0;
     refresh(m);
@@ -142,10 +134,8 @@ static _Noreturn void call_escape(struct vm *vm, value escape, uint32_t count, c
 /* Calls what is no closure. The result is not rooted. */
 static value call_other(struct vm *vm, value callee, uint32_t count, const value *arguments)
 {
-    if (is_kind(callee, KIND_PRIMITIVE))
-        return call_primitive(vm, callee, count, arguments);
-    if (is_kind(callee, KIND_ESCAPE))
-        call_escape(vm, callee, count, arguments);
+    if (is_kind(callee, KIND_PRIMITIVE)) return call_primitive(vm, callee, count, arguments);
+    if (is_kind(callee, KIND_ESCAPE)) call_escape(vm, callee, count, arguments);
     raise_error(vm, callee, "not a procedure");
 }
 
@@ -169,8 +159,7 @@ static void call(struct machine *m, uint32_t count, bool tail)
 static value apply_other(struct vm *vm, value callee, value list, uint32_t count)
 {
     value *slots = coex_gc_enter_frame(count);
-    for (uint32_t i = 0; i < count; i++, list = cdr(list))
-        slots[i] = car(list);
+    for (uint32_t i = 0; i < count; i++, list = cdr(list)) slots[i] = car(list);
     value result = call_other(vm, callee, count, slots);
     coex_gc_leave_frame(slots);
     return result;
@@ -181,8 +170,7 @@ static void tail_apply(struct machine *m)
 {
     value callee = m->sp[-2], list = m->sp[-1];
     uint32_t count = 0;
-    for (value rest = list; is_pair(rest); rest = cdr(rest))
-        count++;
+    for (value rest = list; is_pair(rest); rest = cdr(rest)) count++;
     if (!is_kind(callee, KIND_CLOSURE)) {
         value result = apply_other(m->vm, callee, list, count);
         m->sp[-1] = result;
@@ -193,10 +181,8 @@ static void tail_apply(struct machine *m)
     handles[SLOT_CLOSURE] = callee;
     check_arity(m->vm, callee, count);
     const struct code *code = code_of(callee);
-    for (uint32_t i = 0; i < code->parameters - code->rest; i++, list = cdr(list))
-        handles[SLOT_FIRST + i] = car(list);
-    if (code->rest)
-        handles[SLOT_FIRST + code->parameters - 1] = list;
+    for (uint32_t i = 0; i < code->parameters - code->rest; i++, list = cdr(list)) handles[SLOT_FIRST + i] = car(list);
+    if (code->rest) handles[SLOT_FIRST + code->parameters - 1] = list;
     begin(m, handles, code->parameters, true);
 }
 
@@ -207,12 +193,12 @@ enum { MARK_BODY = SLOT_FIRST, MARK_TARGET, MARK_OUTER, MARK_IS_CATCH, MARK_OPER
 
 /* catch: target is the handler. call/ec: target is the escape. */
 static const uint32_t catch_code[] = {
-    OP_MARK | 1 << 8, OP_LOCAL | MARK_BODY << 8, OP_CALL, OP_UNMARK, OP_RETURN,
-    OP_TAIL_CALL | 1 << 8, /* a landing: handler and condition are the operands */
+    OP_MARK | 1 << 8, OP_LOCAL | MARK_BODY << 8, OP_CALL, OP_UNMARK,
+    OP_RETURN,        OP_TAIL_CALL | 1 << 8, /* a landing: handler and condition are the operands */
 };
 static const uint32_t escape_code[] = {
-    OP_MARK | 0 << 8, OP_LOCAL | MARK_BODY << 8, OP_LOCAL | MARK_TARGET << 8, OP_CALL | 1 << 8,
-    OP_UNMARK, OP_RETURN, /* a landing: the value is the operand */
+    OP_MARK | 0 << 8, OP_LOCAL | MARK_BODY << 8, OP_LOCAL | MARK_TARGET << 8, OP_CALL | 1 << 8, OP_UNMARK,
+    OP_RETURN, /* a landing: the value is the operand */
 };
 enum { CATCH_LANDING = 5, ESCAPE_LANDING = 4 };
 
@@ -221,8 +207,7 @@ static value *outer_mark(const value *mark) { return (value *)(uintptr_t)coex_im
 static void mark(struct machine *m, bool is_catch)
 {
     void *payload;
-    if (!is_catch)
-        m->slots[MARK_TARGET] = new_object(m->vm, KIND_ESCAPE, sizeof(struct escape), &payload);
+    if (!is_catch) m->slots[MARK_TARGET] = new_object(m->vm, KIND_ESCAPE, sizeof(struct escape), &payload);
     m->slots[MARK_OUTER] = COEX_IMMEDIATE((uintptr_t)m->vm->mark);
     m->slots[MARK_IS_CATCH] = from_bool(is_catch);
     m->sp = m->slots + MARK_OPERANDS;
@@ -231,14 +216,12 @@ static void mark(struct machine *m, bool is_catch)
 }
 
 /* From the unwinding to the landing there is no safepoint: the operands may be C variables. */
-static _Noreturn void throw(struct vm *vm, value *target, uint32_t pc, unsigned count, const value *operands)
+static _Noreturn void land_in(struct vm *vm, value *target, uint32_t pc, unsigned count, const value *operands)
 {
     coex_gc_unwind_to(target);
     struct activation *activation = vm->activation;
-    for (; target < activation->base; activation = activation->outer)
-        vm->activations--;
-    for (unsigned i = 0; i < count; i++)
-        target[MARK_OPERANDS + i] = operands[i];
+    for (; target < activation->base; activation = activation->outer) vm->activations--;
+    for (unsigned i = 0; i < count; i++) target[MARK_OPERANDS + i] = operands[i];
     vm->activation = activation;
     vm->who = NULL;
     vm->resume = (struct registers){target, target + MARK_OPERANDS + count, pc};
@@ -248,26 +231,23 @@ static _Noreturn void throw(struct vm *vm, value *target, uint32_t pc, unsigned 
 void raise_value(struct vm *vm, value condition)
 {
     value *target = vm->mark;
-    while (target != NULL && target[MARK_IS_CATCH] != TRUE)
-        target = outer_mark(target);
+    while (target != NULL && target[MARK_IS_CATCH] != TRUE) target = outer_mark(target);
     if (target == NULL) { /* everything but the start runs within vm_try */
         fputs("lisp: not enough memory to start\n", stderr);
         exit(1);
     }
     vm->mark = outer_mark(target);
-    throw(vm, target, CATCH_LANDING, 2, (value[]){target[MARK_TARGET], condition});
+    land_in(vm, target, CATCH_LANDING, 2, (value[]){target[MARK_TARGET], condition});
 }
 
 static void call_escape(struct vm *vm, value escape, uint32_t count, const value *arguments)
 {
     value *target = vm->mark;
-    while (target != NULL && (target[MARK_IS_CATCH] == TRUE || target[MARK_TARGET] != escape))
-        target = outer_mark(target);
-    if (target == NULL)
-        raise_error(vm, 0, "an escape is called after its call/ec has returned, or in another thread");
+    while (target != NULL && (target[MARK_IS_CATCH] == TRUE || target[MARK_TARGET] != escape)) target = outer_mark(target);
+    if (target == NULL) raise_error(vm, 0, "an escape is called after its call/ec has returned, or in another thread");
     vm->mark = target;
     value result = count > 0 ? arguments[0] : UNSPECIFIED;
-    throw(vm, target, ESCAPE_LANDING, 1, &result);
+    land_in(vm, target, ESCAPE_LANDING, 1, &result);
 }
 
 /* ---------------------------------------------------------------- the loop */
@@ -298,16 +278,14 @@ static value captured(const struct machine *m, uint32_t n)
 static value unboxed(const struct machine *m, value box)
 {
     value v = box_get(box);
-    if (v == UNDEFINED)
-        raise_error(m->vm, 0, "a variable is used before it has a value");
+    if (v == UNDEFINED) raise_error(m->vm, 0, "a variable is used before it has a value");
     return v;
 }
 
 static value global(const struct machine *m, value symbol)
 {
     value v = symbol_global(symbol);
-    if (v == 0)
-        raise_error(m->vm, symbol, "no such variable");
+    if (v == 0) raise_error(m->vm, symbol, "no such variable");
     return v;
 }
 
@@ -323,6 +301,7 @@ static value execute(struct vm *vm)
     refresh(m);
     for (;;) {
         uint32_t word = m->instructions[m->pc++], n = word >> 8;
+        /* clang-format off */
         switch ((enum operation)(word & 0xff)) {
         case OP_CONSTANT: *m->sp++ = m->code->constant[n]; break;
         case OP_LOCAL: *m->sp++ = m->slots[n]; break;
@@ -337,8 +316,8 @@ static value execute(struct vm *vm)
         case OP_MAKE_BOX: make_box(m, n); break;
         case OP_MAKE_CLOSURE: make_closure(m, m->code->constant[n]); break;
         case OP_POP: m->sp--; break;
-        case OP_SLIDE: m->sp -= n, m->sp[-1] = m->sp[n - 1]; break;
-        case OP_SAME: m->sp--, m->sp[-1] = from_bool(m->sp[-1] == m->sp[0]); break;
+        case OP_SLIDE: m->sp -= n; m->sp[-1] = m->sp[n - 1]; break;
+        case OP_SAME: m->sp--; m->sp[-1] = from_bool(m->sp[-1] == m->sp[0]); break;
         case OP_JUMP: m->pc = n; break;
         case OP_JUMP_IF_FALSE: m->pc = *--m->sp == FALSE ? n : m->pc; break;
         case OP_JUMP_IF_TRUE:
@@ -355,22 +334,22 @@ static value execute(struct vm *vm)
         case OP_UNMARK: vm->mark = outer_mark(m->slots); break;
         case OP_HALT: return m->sp[-1];
         }
+        /* clang-format on */
     }
 }
 
 /* ------------------------------------------------------------------ from C */
 
 /* Calls with 0 to 3 arguments; vm_call begins at instruction 2 * count. */
-static const uint32_t base_code[] = {OP_CALL, OP_HALT, OP_CALL | 1 << 8, OP_HALT, OP_CALL | 2 << 8, OP_HALT, OP_CALL | 3 << 8, OP_HALT};
+static const uint32_t base_code[] = {OP_CALL,          OP_HALT, OP_CALL | 1 << 8, OP_HALT,
+                                     OP_CALL | 2 << 8, OP_HALT, OP_CALL | 3 << 8, OP_HALT};
 enum { BASE_OPERANDS = 1 + MAX_CALL_ARGUMENTS, BASE_FRAME = SLOT_FIRST + BASE_OPERANDS + 1 };
 
 value vm_call(struct vm *vm, value procedure, unsigned count, const value *arguments)
 {
     value handles[SLOT_FIRST + BASE_OPERANDS] = {coex_gc_global_load(&roots[ROOT_BASE]), NIL, procedure};
-    if (vm->activations == MAX_ACTIVATIONS)
-        raise_error(vm, 0, "too many calls within each other");
-    if (count > 0)
-        memcpy(handles + SLOT_FIRST + 1, arguments, count * sizeof(value));
+    if (vm->activations == MAX_ACTIVATIONS) raise_error(vm, 0, "too many calls within each other");
+    if (count > 0) memcpy(handles + SLOT_FIRST + 1, arguments, count * sizeof(value));
     struct activation activation = {.outer = vm->activation};
     value *slots = activation.base = coex_gc_enter_frame_with(BASE_FRAME, SLOT_FIRST + 1 + count, handles);
     vm->activation = &activation;
@@ -479,15 +458,13 @@ void raise_error(struct vm *vm, value irritant, const char *format, ...)
 
 int64_t need_integer(struct vm *vm, value v)
 {
-    if (!is_integer(v))
-        raise_error(vm, v, "not an integer");
+    if (!is_integer(v)) raise_error(vm, v, "not an integer");
     return to_integer(v);
 }
 
 uint64_t need_index(struct vm *vm, value v, uint64_t limit)
 {
     int64_t n = need_integer(vm, v);
-    if (n < 0 || (uint64_t)n >= limit)
-        raise_error(vm, v, "out of range");
+    if (n < 0 || (uint64_t)n >= limit) raise_error(vm, v, "out of range");
     return (uint64_t)n;
 }

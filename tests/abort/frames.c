@@ -136,8 +136,9 @@ static void push_absurd(void *slots)
 
 TEST(frames_of_absurd_size_are_an_overflow)
 {
-    static const uint64_t sizes[] = {((uint64_t)1 << 24) + 4096, UINT32_MAX,     (uint64_t)1 << 32, (uint64_t)1 << 48,
-                                     ((uint64_t)1 << 61) - 1, (uint64_t)1 << 61, (uint64_t)1 << 63, UINT64_MAX - 1, UINT64_MAX};
+    static const uint64_t sizes[] = {
+        ((uint64_t)1 << 24) + 4096, UINT32_MAX,        (uint64_t)1 << 32, (uint64_t)1 << 48, ((uint64_t)1 << 61) - 1,
+        (uint64_t)1 << 61,          (uint64_t)1 << 63, UINT64_MAX - 1,    UINT64_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         uint64_t slots = sizes[i];
         expect_abort(enter_absurd, &slots, "shadow stack overflow");
@@ -160,9 +161,15 @@ static void unwind_to(void *where)
     start_quiet();
     coex_handle *slots = coex_gc_enter_frame(3), *inner = coex_gc_enter_frame(1), local[2] = {0};
     switch (*(int *)where) {
-    case 0: coex_gc_unwind_to(NULL); break;
-    case 1: coex_gc_unwind_to(&local[1]); break;
-    case 2: coex_gc_unwind_to(slots + 1); break;
+    case 0:
+        coex_gc_unwind_to(NULL);
+        break;
+    case 1:
+        coex_gc_unwind_to(&local[1]);
+        break;
+    case 2:
+        coex_gc_unwind_to(slots + 1);
+        break;
     default: /* a frame that is left already */
         coex_gc_leave_frame(inner);
         coex_gc_unwind_to(inner);
@@ -183,9 +190,13 @@ static void leave_wrongly(void *way)
     start_quiet();
     coex_handle *outer = coex_gc_enter_frame(2), *inner = coex_gc_enter_frame(1);
     switch (*(int *)way) {
-    case 0: coex_gc_leave_frame(outer); break;     /* not the top one */
-    case 1: coex_gc_leave_frame(inner + 1); break; /* not its beginning */
-    case 2:                                        /* twice */
+    case 0: /* not the top one */
+        coex_gc_leave_frame(outer);
+        break;
+    case 1: /* not its beginning */
+        coex_gc_leave_frame(inner + 1);
+        break;
+    case 2: /* twice */
         coex_gc_leave_frame(inner);
         coex_gc_leave_frame(inner);
         break;
@@ -194,7 +205,9 @@ static void leave_wrongly(void *way)
         coex_gc_leave_frame(outer);
         coex_gc_leave_frame(outer);
         break;
-    default: coex_gc_leave_frame(&local[1]); break;
+    default:
+        coex_gc_leave_frame(&local[1]);
+        break;
     }
 }
 
@@ -210,7 +223,9 @@ static void pop_wrongly(void *way)
     start_quiet();
     coex_gc_frame *outer = coex_gc_push_frame(1, locals), *inner = coex_gc_push_frame(1, locals);
     switch (*(int *)way) {
-    case 0: coex_gc_pop_frame(outer); break;
+    case 0:
+        coex_gc_pop_frame(outer);
+        break;
     case 1:
         coex_gc_enter_frame(1);
         coex_gc_pop_frame(inner);
@@ -219,7 +234,9 @@ static void pop_wrongly(void *way)
         coex_gc_pop_frame(inner);
         coex_gc_pop_frame(inner);
         break;
-    case 3: coex_gc_pop_frame(NULL); break;
+    case 3:
+        coex_gc_pop_frame(NULL);
+        break;
     default: /* the frame that is never left */
         coex_gc_pop_frame(inner);
         coex_gc_pop_frame(outer);
@@ -261,13 +278,27 @@ static void use_in_native_mode(void *way)
     slots[0] = coex_gc_alloc(sizeof(pair), pairs);
     coex_gc_enter_native();
     switch (*(int *)way) {
-    case 0: coex_gc_alloc(sizeof(pair), pairs); break;
-    case 1: coex_gc_enter_frame(1); break;
-    case 2: coex_gc_leave_frame(slots); break;
-    case 3: coex_gc_handle_deref(slots[0]); break;
-    case 4: coex_gc_root(0); break;
-    case 5: coex_gc_safepoint(); break;
-    default: coex_gc_set_slot(slots, 0); break;
+    case 0:
+        coex_gc_alloc(sizeof(pair), pairs);
+        break;
+    case 1:
+        coex_gc_enter_frame(1);
+        break;
+    case 2:
+        coex_gc_leave_frame(slots);
+        break;
+    case 3:
+        coex_gc_handle_deref(slots[0]);
+        break;
+    case 4:
+        coex_gc_root(0);
+        break;
+    case 5:
+        coex_gc_safepoint();
+        break;
+    default:
+        coex_gc_set_slot(slots, 0);
+        break;
     }
 }
 

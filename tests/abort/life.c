@@ -164,7 +164,8 @@ TEST(use_before_init_is_reported_by_every_function)
 
 TEST(use_after_shutdown_is_reported_by_every_function)
 {
-    for (int i = 0; i < ENTRIES; i++) expect_reported(after_shutdown, &entries[i], "the runtime is not initialised (or was shut down)");
+    for (int i = 0; i < ENTRIES; i++)
+        expect_reported(after_shutdown, &entries[i], "the runtime is not initialised (or was shut down)");
 }
 
 TEST(use_from_a_thread_that_is_not_registered_is_reported)

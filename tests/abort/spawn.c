@@ -39,7 +39,8 @@ TEST_ABORTS(record_that_was_cancelled_can_not_be_attached, "was attached or canc
     attach_on_threads(1);
 }
 
-TEST_ABORTS(record_that_was_cancelled_can_not_be_cancelled_again, "coex_gc_spawn_cancel: the record was attached or cancelled before")
+TEST_ABORTS(record_that_was_cancelled_can_not_be_cancelled_again,
+            "coex_gc_spawn_cancel: the record was attached or cancelled before")
 {
     start_quiet();
     record = coex_gc_spawn_prepare(0);

@@ -62,14 +62,8 @@ static void use_handle(void *arg)
 }
 
 /* All but 0 name nothing; none of them is given out by one allocation. */
-static const coex_handle made_up[] = {60,
-                                      1048576,
-                                      UINT32_MAX,
-                                      (uint64_t)1 << 36,
-                                      ((uint64_t)1 << 36) + 1,
-                                      COEX_IMMEDIATE_BIT | 1,
-                                      (uint64_t)1 << 63 | 1,
-                                      UINT64_MAX};
+static const coex_handle made_up[] = {
+    60, 1048576, UINT32_MAX, (uint64_t)1 << 36, ((uint64_t)1 << 36) + 1, COEX_IMMEDIATE_BIT | 1, (uint64_t)1 << 63 | 1, UINT64_MAX};
 
 enum { MADE_UP = sizeof made_up / sizeof made_up[0] };
 
@@ -205,11 +199,21 @@ static void use_offset(void *arg)
     const struct offset *use = arg;
     start_keeping();
     switch (use->way) {
-    case 0: coex_gc_store(mutable_object, use->offset, 0); break;
-    case 1: coex_gc_init_ref(mutable_object, use->offset, 0); break;
-    case 2: coex_gc_load(mutable_object, use->offset); break;
-    case 3: coex_gc_exchange(mutable_object, use->offset, 0); break;
-    default: coex_gc_compare_exchange(mutable_object, use->offset, &expected_value, 0); break;
+    case 0:
+        coex_gc_store(mutable_object, use->offset, 0);
+        break;
+    case 1:
+        coex_gc_init_ref(mutable_object, use->offset, 0);
+        break;
+    case 2:
+        coex_gc_load(mutable_object, use->offset);
+        break;
+    case 3:
+        coex_gc_exchange(mutable_object, use->offset, 0);
+        break;
+    default:
+        coex_gc_compare_exchange(mutable_object, use->offset, &expected_value, 0);
+        break;
     }
 }
 

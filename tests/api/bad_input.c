@@ -16,8 +16,8 @@ static bool refuse(uint64_t size, void *context)
 /* ---- sizes ------------------------------------------------------------------------------------------------ */
 
 static const uint64_t absurd[] = {
-    (uint64_t)1 << 46, (uint64_t)1 << 47, (uint64_t)1 << 48,     ((uint64_t)1 << 63) - 1, (uint64_t)1 << 63,
-    (uint64_t)1 << 63 | 16, UINT64_MAX - 16, UINT64_MAX - 15, UINT64_MAX - 8,         UINT64_MAX - 7, UINT64_MAX,
+    (uint64_t)1 << 46, (uint64_t)1 << 47, (uint64_t)1 << 48, ((uint64_t)1 << 63) - 1, (uint64_t)1 << 63, (uint64_t)1 << 63 | 16,
+    UINT64_MAX - 16,   UINT64_MAX - 15,   UINT64_MAX - 8,    UINT64_MAX - 7,          UINT64_MAX,
 };
 
 TEST(absurd_sizes_of_a_variable_type_give_null_and_enomem)
@@ -99,8 +99,9 @@ static void allocate_badly(void *arg)
 
 TEST(size_that_is_not_the_types_is_reported)
 {
-    static const uint64_t sizes[] = {0, 1, 15, 17, 24, 8192, (uint64_t)1 << 48, (uint64_t)1 << 63, ((uint64_t)1 << 63) + 16,
-                                     ((uint64_t)1 << 63) - 1, UINT64_MAX};
+    static const uint64_t sizes[] = {
+        0,         1, 15, 17, 24, 8192, (uint64_t)1 << 48, (uint64_t)1 << 63, ((uint64_t)1 << 63) + 16, ((uint64_t)1 << 63) - 1,
+        UINT64_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         for (int prepared = 0; prepared < 2; prepared++) {
             struct call call = {.size = sizes[i], .more = 1, .prepared = prepared != 0, .at = i % 2 == 0};
@@ -111,8 +112,15 @@ TEST(size_that_is_not_the_types_is_reported)
 
 TEST(type_that_does_not_exist_is_reported_whatever_the_size)
 {
-    static const uint32_t types[] = {0, 999, 65536, COEX_GC_MAX_TYPES - 1, COEX_GC_MAX_TYPES, COEX_GC_MAX_TYPES + 1,
-                                     COEX_GC_MAX_TYPES + 64, COEX_GC_MAX_TYPES * 2, UINT32_MAX};
+    static const uint32_t types[] = {0,
+                                     999,
+                                     65536,
+                                     COEX_GC_MAX_TYPES - 1,
+                                     COEX_GC_MAX_TYPES,
+                                     COEX_GC_MAX_TYPES + 1,
+                                     COEX_GC_MAX_TYPES + 64,
+                                     COEX_GC_MAX_TYPES * 2,
+                                     UINT32_MAX};
     static const uint64_t sizes[] = {0, 16, UINT64_MAX};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {

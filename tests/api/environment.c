@@ -67,7 +67,8 @@ TEST(debugging_options_take_effect)
     coex_gc_wait_for_completion();
     ck_assert_uint_gt(stats_now().collections_completed, 0); /* long before the heap is due */
     uint64_t expected = 500;
-    for (coex_handle h = slots[0]; h != 0; h = coex_gc_load(h, 0)) ck_assert_uint_eq(((pair *)coex_gc_handle_deref(h))->value, --expected);
+    for (coex_handle h = slots[0]; h != 0; h = coex_gc_load(h, 0))
+        ck_assert_uint_eq(((pair *)coex_gc_handle_deref(h))->value, --expected);
     coex_gc_shutdown();
 }
 

@@ -54,7 +54,8 @@ static void scenario(const struct paths *path, uint64_t seed, struct trail *trai
     coex_gc_config config = quiet_config();
     config.initial_handles = 4096;
     start_with(&config);
-    uint32_t pairs = type_pair(), bytes = type_bytes(), refs = type_refs(), aligned = type_plain(48, 64), large = type_plain(10000, 0);
+    uint32_t pairs = type_pair(), bytes = type_bytes(), refs = type_refs(), aligned = type_plain(48, 64),
+             large = type_plain(10000, 0);
     uint64_t bottom = depth();
     uintptr_t first = 0;
     coex_handle *slots = path->enter(4);
@@ -63,12 +64,24 @@ static void scenario(const struct paths *path, uint64_t seed, struct trail *trai
         coex_handle h = 0;
         uint64_t size = rng_below(&rng, 300);
         switch (rng_below(&rng, 6)) {
-        case 0: h = path->alloc(sizeof(pair), pairs); break;
-        case 1: h = path->alloc_at(sizeof(pair), pairs, &payload); break;
-        case 2: h = path->alloc_at(size, bytes, &payload); break;
-        case 3: h = path->alloc(48, aligned); break;
-        case 4: h = rng_one_in(&rng, 20) ? path->alloc(10000, large) : path->alloc(size, bytes); break;
-        default: h = path->alloc_at(size & ~(uint64_t)7, refs, &payload); break;
+        case 0:
+            h = path->alloc(sizeof(pair), pairs);
+            break;
+        case 1:
+            h = path->alloc_at(sizeof(pair), pairs, &payload);
+            break;
+        case 2:
+            h = path->alloc_at(size, bytes, &payload);
+            break;
+        case 3:
+            h = path->alloc(48, aligned);
+            break;
+        case 4:
+            h = rng_one_in(&rng, 20) ? path->alloc(10000, large) : path->alloc(size, bytes);
+            break;
+        default:
+            h = path->alloc_at(size & ~(uint64_t)7, refs, &payload);
+            break;
         }
         if (payload == NULL) payload = path->deref(h);
         expect_eq((uintptr_t)path->deref(h), (uintptr_t)payload);

@@ -126,7 +126,7 @@ static pthread_barrier_t all_here, all_seen;
 static void stay_a_while(unsigned index, void *arg)
 {
     (void)arg;
-    test_rng rng = rng_from(index);
+    test_rng rng = rng_from(way_seed + index);
     expect(coex_gc_enter_managed());
     coex_handle *slots = coex_gc_enter_frame(1);
     slots[0] = new_leaf();

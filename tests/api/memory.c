@@ -11,7 +11,8 @@ static void allocate_and_soil(test_rng *rng, uint32_t variable, uint32_t fixed, 
     for (uint64_t done = 0; done < bytes;) {
         uint64_t size = rng_one_in(rng, 50) ? rng_below(rng, 40000) : rng_below(rng, 400);
         void *payload;
-        coex_handle h = rng_one_in(rng, 4) ? coex_gc_alloc_at(size = 40, fixed, &payload) : coex_gc_alloc_at(size, variable, &payload);
+        coex_handle h =
+            rng_one_in(rng, 4) ? coex_gc_alloc_at(size = 40, fixed, &payload) : coex_gc_alloc_at(size, variable, &payload);
         expect(h != 0);
         expect(is_all(payload, size, 0));
         memset(payload, 0xff, size);
@@ -52,7 +53,8 @@ TEST_TIMEOUT(payloads_are_zeroed_in_holes_between_objects_that_live, 30)
             memset(payload, i % 256, size);
         }
         coex_gc_collect();
-        for (int i = 0; i < KEPT; i++) expect(is_all(coex_gc_handle_deref(slots[i]), coex_gc_size(slots[i]), (unsigned char)(i % 256)));
+        for (int i = 0; i < KEPT; i++)
+            expect(is_all(coex_gc_handle_deref(slots[i]), coex_gc_size(slots[i]), (unsigned char)(i % 256)));
     }
     coex_gc_shutdown();
 }

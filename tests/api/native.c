@@ -209,7 +209,7 @@ static uint64_t transitions, travelling;
 static void to_and_fro(unsigned index, void *arg)
 {
     (void)arg;
-    test_rng rng = rng_from(index + 1);
+    test_rng rng = rng_from(way_seed + index);
     coex_gc_register_thread();
     coex_handle *below = coex_gc_enter_frame(1);
     below[0] = new_leaf();

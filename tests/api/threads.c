@@ -225,12 +225,12 @@ TEST_TIMEOUT(five_thousand_threads_come_and_go, 60)
     ck_assert_uint_eq(registered(), 1);
     coex_gc_stats stats = stats_now();
     ck_assert_uint_eq(stats.total_allocations, (uint64_t)batches * 50 * 20);
-    /* Space and handles of those that left were used again. */
-    ck_assert_uint_le(stats.current_heap_size, 16 * MIB);
-    ck_assert_uint_eq(stats.current_handle_table_size, 1048576);
+    ck_assert_uint_gt(stats.collections_completed, 0);
+    ck_assert_uint_eq(stats.current_handle_table_size, 1048576); /* each would have claimed a word of its own */
     coex_gc_collect();
     coex_gc_collect();
     ck_assert_uint_eq(stats_now().current_handles_in_use, 0);
+    ck_assert_uint_le(stats_now().current_heap_used, MIB); /* nobody holds the blocks of those that left */
     coex_gc_shutdown();
 }
 

@@ -48,7 +48,8 @@ TEST(reference_fields_far_into_an_object_are_followed)
     static const uint32_t offsets[] = {8, 504, 512, 520, 4096, 8 * (WORDS - 1)};
     static bool reference[WORDS];
     for (int i = 0; i < 6; i++) reference[offsets[i] / 8] = true;
-    expect_alive(type_from(&(coex_gc_type){.name = "far", .size = 8 * WORDS, .ref_offsets = offsets, .ref_count = 6}), 8 * WORDS, reference);
+    expect_alive(type_from(&(coex_gc_type){.name = "far", .size = 8 * WORDS, .ref_offsets = offsets, .ref_count = 6}), 8 * WORDS,
+                 reference);
     coex_gc_shutdown();
 }
 
@@ -91,7 +92,8 @@ TEST(array_and_offsets_together_are_all_followed)
     static bool reference[40];
     reference[1] = true;
     for (int i = 4; i < 40; i++) reference[i] = true;
-    uint32_t type = type_from(&(coex_gc_type){.name = "both", .flags = COEX_GC_REF_ARRAY, .array_offset = 32, .ref_offsets = offsets, .ref_count = 1});
+    uint32_t type = type_from(
+        &(coex_gc_type){.name = "both", .flags = COEX_GC_REF_ARRAY, .array_offset = 32, .ref_offsets = offsets, .ref_count = 1});
     expect_alive(type, 320, reference);
     coex_gc_shutdown();
 }
@@ -130,9 +132,11 @@ TEST(aligned_and_large_objects_are_followed_like_any_other)
     static const uint32_t offsets[] = {16};
     static bool reference[WORDS * 2];
     reference[2] = true;
-    expect_alive(type_from(&(coex_gc_type){.name = "a", .size = 48, .ref_offsets = offsets, .ref_count = 1, .align = 64}), 48, reference);
+    expect_alive(type_from(&(coex_gc_type){.name = "a", .size = 48, .ref_offsets = offsets, .ref_count = 1, .align = 64}), 48,
+                 reference);
     expect_alive(type_from(&(coex_gc_type){.name = "b", .ref_offsets = offsets, .ref_count = 1, .align = 32}), 104, reference);
-    expect_alive(type_from(&(coex_gc_type){.name = "c", .size = 16000, .ref_offsets = offsets, .ref_count = 1, .align = 16}), 16000, reference);
+    expect_alive(type_from(&(coex_gc_type){.name = "c", .size = 16000, .ref_offsets = offsets, .ref_count = 1, .align = 16}), 16000,
+                 reference);
     expect_alive(type_from(&(coex_gc_type){.name = "d", .ref_offsets = offsets, .ref_count = 1}), 16000, reference);
     coex_gc_shutdown();
 }

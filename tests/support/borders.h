@@ -2,7 +2,7 @@
  * What the tests of native code, foreign threads, weak things, forks and coroutines share.
  *
  * A cycle runs on the GC thread, or (gc_threads=0) in slices on the mutators. What must hold either way is a function that
- * both_ways runs twice; it begins with way_start or way_config.
+ * both_ways runs twice; it begins with way_start or way_config, and takes what is random from way_seed.
  */
 #ifndef COEX_TESTS_SUPPORT_BORDERS_H
 #define COEX_TESTS_SUPPORT_BORDERS_H
@@ -14,14 +14,15 @@
 #include <unistd.h>
 
 static uint64_t way_threads = 1;
+static uint64_t way_seed; /* of the run: thread i takes way_seed + i */
 
 static inline void both_ways(void (*test)(void))
 {
     static const uint64_t ways[] = {1, 0};
     for (int i = 0; i < 2; i++) {
         way_threads = ways[i];
-        printf("gc_threads=%" PRIu64 "\n", way_threads);
-        fflush(stdout);
+        printf("gc_threads=%" PRIu64 ", ", way_threads);
+        way_seed = test_seed();
         test();
     }
     way_threads = 1;

@@ -175,8 +175,18 @@ TEST(words_that_are_not_handles_name_no_object)
     int object;
     table.table[77] = &object;
     ck_assert(cx_handle_is_object(&table, 77));
-    const uint64_t others[] = {0, 1, 76, 4095, 4096, 8191, 8192, (uint64_t)1 << 36, ((uint64_t)1 << 36) + 77, COEX_IMMEDIATE(77),
-                               ((uint64_t)1 << 63) + 77, UINT64_MAX};
+    const uint64_t others[] = {0,
+                               1,
+                               76,
+                               4095,
+                               4096,
+                               8191,
+                               8192,
+                               (uint64_t)1 << 36,
+                               ((uint64_t)1 << 36) + 77,
+                               COEX_IMMEDIATE(77),
+                               ((uint64_t)1 << 63) + 77,
+                               UINT64_MAX};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) ck_assert(!cx_handle_is_object(&table, others[i]));
     cx_handles_fini(&table);
 }

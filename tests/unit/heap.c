@@ -61,7 +61,10 @@ static void mark_bytes(uint32_t block, size_t from, size_t to)
     cx_heap_mark_lines(heap.blocks, heap.base, address_of(block) + from, address_of(block) + to - 1, true);
 }
 
-static void mark_line(uint32_t block, unsigned line) { mark_bytes(block, (size_t)line * CX_LINE_BYTES, (size_t)line * CX_LINE_BYTES + 8); }
+static void mark_line(uint32_t block, unsigned line)
+{
+    mark_bytes(block, (size_t)line * CX_LINE_BYTES, (size_t)line * CX_LINE_BYTES + 8);
+}
 
 /* ---- states ----------------------------------------------------------------------------------------------- */
 

@@ -86,10 +86,14 @@ static void model_give(struct model_run *run)
 static uint64_t model_pages(test_rng *rng)
 {
     switch (rng_below(rng, 4)) {
-    case 0: return rng_between(rng, 1, 8);
-    case 1: return rng_between(rng, 2, 64);
-    case 2: return rng_between(rng, 60, 70); /* about where pages go back to the system instead of being cleared */
-    default: return rng_between(rng, 1, 300);
+    case 0:
+        return rng_between(rng, 1, 8);
+    case 1:
+        return rng_between(rng, 2, 64);
+    case 2:
+        return rng_between(rng, 60, 70); /* about where pages go back to the system instead of being cleared */
+    default:
+        return rng_between(rng, 1, 300);
     }
 }
 
@@ -150,7 +154,8 @@ TEST(run_that_was_given_back_fits_the_same_size_again)
         for (unsigned k = 0; k < count; k += 2) cx_large_give(&large, run[k], false);
         while (cx_large_take(&large, sizes[i] * page) != NULL) again++;
         if (again < (count + 1) / 2)
-            test_fail(__FILE__, __LINE__, "only %u of %u free runs of %" PRIu64 " pages are found again", again, (count + 1) / 2, sizes[i]);
+            test_fail(__FILE__, __LINE__, "only %u of %u free runs of %" PRIu64 " pages are found again", again, (count + 1) / 2,
+                      sizes[i]);
         cx_large_fini(&large);
     }
 }

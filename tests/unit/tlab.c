@@ -9,7 +9,7 @@ static struct cx_heap heap;
 static struct cx_tlab tlab;
 static struct coex_gc_thread words;
 
-#define HOLES_OF_ONE_LINE 0xaaaaaaaaaaaaaaaa
+#define HOLES_OF_ONE_LINE  0xaaaaaaaaaaaaaaaa
 #define HOLES_OF_TWO_LINES 0xcccccccccccccccc
 
 static void make(bool slow_always)

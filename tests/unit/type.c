@@ -70,8 +70,14 @@ TEST(descriptor_is_copied_with_all_it_points_to)
     uint32_t offsets[] = {8, 24};
     const char *names[] = {left, right};
     int context;
-    coex_gc_type descriptor = {.name = name, .size = 32, .ref_offsets = offsets, .ref_count = 2, .ref_names = names,
-                               .flags = COEX_GC_MUTABLE, .align = 32, .finalize_context = &context};
+    coex_gc_type descriptor = {.name = name,
+                               .size = 32,
+                               .ref_offsets = offsets,
+                               .ref_count = 2,
+                               .ref_names = names,
+                               .flags = COEX_GC_MUTABLE,
+                               .align = 32,
+                               .finalize_context = &context};
     make();
     const struct cx_type *type = cx_type_at(&types, add(&descriptor));
     memset(name, 'x', 6);
