@@ -226,6 +226,7 @@ static void *deep_main(void *argument)
     if (frames == NULL) bench_fail("out of memory");
     coex_gc_register_thread();
     for (uint64_t i = 0; i < depth; i++) frames[i] = enter_with_cell();
+    atomic_store(&deep_enough, true);
     while (!atomic_load_explicit(&stopping, memory_order_relaxed)) {
         for (uint64_t i = depth; i-- > depth - swing;) leave_and_note(frames[i]);
         for (uint64_t i = depth - swing; i < depth; i++) frames[i] = enter_with_cell();

@@ -6,17 +6,23 @@
 #include "gc/transition.h"
 #include "gc/verify.h"
 
-/* Faults of one call; visits run one after the other on the collector. */
-static void validate_report(const char *line) { cx_output_print("%s\n", line); }
-
 struct validate_call {
     uint32_t faults;
+    bool headed;
 };
+
+/* The heading comes before the first fault. */
+static void validate_report(void *context, const char *line)
+{
+    struct validate_call *call = context;
+    cx_output_print("%s%s\n", call->headed ? "" : "=== HEAP VALIDATION FAILED ===\n", line);
+    call->headed = true;
+}
 
 static void validate_visit(void *context)
 {
     struct validate_call *call = context;
-    call->faults += cx_verify_heap_gct(validate_report);
+    call->faults += cx_verify_heap_gct(validate_report, call);
 }
 
 int32_t coex_gc_validate_heap(void)
@@ -26,7 +32,7 @@ int32_t coex_gc_validate_heap(void)
         return 0;
     struct cx_thread *self = cx_thread_self();
     if (self != NULL && self->native_depth == 0)
-        call.faults = cx_verify_stack(self, validate_report);
+        call.faults = cx_verify_stack(self, validate_report, &call);
     struct cx_visit visit = {.run = validate_visit, .context = &call};
     if (self != NULL)
         cx_transition_enter_self(self);
@@ -34,6 +40,6 @@ int32_t coex_gc_validate_heap(void)
     if (self != NULL)
         cx_transition_leave_self(self);
     if (call.faults != 0)
-        cx_output_print("=== HEAP VALIDATION FAILED ===\nValidation found %u errors\n", call.faults);
+        cx_output_print("Validation found %u errors\n", call.faults);
     return (int32_t)call.faults;
 }

@@ -82,6 +82,7 @@ void cx_verify_marks_gct(void)
 
 struct verify_state {
     cx_fault_reporter report;
+    void *context;
     uint32_t faults;
     uint64_t *granules; /* a bit per 8 bytes of the blocks: taken */
     uint64_t granule_count;
@@ -96,7 +97,7 @@ __attribute__((format(printf, 2, 3))) static void verify_fault(struct verify_sta
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     state->faults++;
-    state->report(line);
+    state->report(state->context, line);
 }
 
 static void verify_reference(void *context, uint64_t offset, coex_handle value)
@@ -146,10 +147,10 @@ static void verify_object(struct verify_state *state, coex_handle handle, void *
     cx_mark_each_reference(payload, verify_reference, state);
 }
 
-uint32_t cx_verify_heap_gct(cx_fault_reporter report)
+uint32_t cx_verify_heap_gct(cx_fault_reporter report, void *context)
 {
     struct cx_handles *handles = &cx_world.handles;
-    struct verify_state state = {.report = report};
+    struct verify_state state = {.report = report, .context = context};
     state.granule_count = (uint64_t)cx_a32_load_acquire(&cx_world.heap.count) * (CX_BLOCK_BYTES / 8);
     state.granules = cx_os_allocate(state.granule_count / 8 + 8);
     if (state.granules == NULL)
@@ -174,9 +175,9 @@ uint32_t cx_verify_heap_gct(cx_fault_reporter report)
     return state.faults;
 }
 
-uint32_t cx_verify_stack(const struct cx_thread *thread, cx_fault_reporter report)
+uint32_t cx_verify_stack(const struct cx_thread *thread, cx_fault_reporter report, void *context)
 {
-    struct verify_state state = {.report = report};
+    struct verify_state state = {.report = report, .context = context};
     uint64_t top = (uint64_t)(thread->words.top - thread->shadow->base);
     if (top == 0 || thread->words.top > thread->shadow->end || !cx_shadow_is_header(thread->shadow->base[0]))
         verify_fault(&state, "Error: Shadow stack of thread %" PRIu64 " is broken at its bottom (top %" PRIu64 ")", cx_a64_load_relaxed(&thread->os_id), top);

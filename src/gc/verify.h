@@ -17,9 +17,9 @@ void cx_verify_marks_gct(void);
 
 /* Checks table, headers, references, bitmaps and overlaps of marked objects. Each fault is given to `report` as a line. Returns how
  * many there are. */
-typedef void (*cx_fault_reporter)(const char *line);
-uint32_t cx_verify_heap_gct(cx_fault_reporter report);
+typedef void (*cx_fault_reporter)(void *context, const char *line);
+uint32_t cx_verify_heap_gct(cx_fault_reporter report, void *context);
 /* The frames of a thread that nobody is running on, or of the caller. */
-uint32_t cx_verify_stack(const struct cx_thread *thread, cx_fault_reporter report);
+uint32_t cx_verify_stack(const struct cx_thread *thread, cx_fault_reporter report, void *context);
 
 #endif
