@@ -87,9 +87,17 @@
 #if defined(NATIVE) || defined(SPAWN) || defined(COLLECT)
 #define MODES                    /* somebody is in native mode at some time */
 #endif
-/* Other features: WORDS (threads hold handles before they hand them out), LINES (the space objects lie in), POLL (how a thread
- * notices a request), CHUNKS (a full buffer goes to the collector at once), LEAVES (objects have no fields),
- * PRIVATE (nor does a thread show them to others). */
+/* Other features
+ *   WORDS      threads hold handles before they hand them out      POLL      how a thread notices a request
+ *   LINES=n    the space that objects lie in, n lines              CHUNKS    a full buffer goes to the collector at once
+ * Variants
+ *   EXCHANGE   a store is an exchange, and shades afterwards       BLACK_FROM_SYNC   a thread goes black at SYNC already
+ * Smaller worlds
+ *   LEAVES     objects have no fields                              PRIVATE   nor does a thread show them to others
+ *   COARSE     a barrier reads the field and the phase at once */
+#if defined(POLL) && defined(MODES)
+#error "POLL goes with threads that stay in managed mode"
+#endif
 
 /* ------------------------------------------------------------------------------------------- the steps one can leave out */
 
@@ -104,11 +112,11 @@
 #define ROOT_SCAN           11   /* the top frame is not shaded at ROOTS */
 #define GLOBAL_SCAN         12   /* the global root cell is not scanned */
 #define BLACK_BIRTH         13   /* black threads don't set born */
-#define BORN_DROP           15   /* Start keeps the born bits of the last cycle */
-#define CLEAR_BEFORE_SYNC   16   /* marks are cleared after SYNC has been published */
-#define CLEAR_AFTER_IDLE    17   /* marks and born bits are cleared before all have answered IDLE */
-#define IDLE_ANSWERS        18   /* Start does not wait for the answers to IDLE */
-#define SWEEP_BEFORE_IDLE   19   /* IDLE is published before the sweep */
+#define BORN_DROP           14   /* Start keeps the born bits of the last cycle */
+#define CLEAR_BEFORE_SYNC   15   /* marks are cleared after SYNC has been published */
+#define CLEAR_AFTER_IDLE    16   /* marks and born bits are cleared before all have answered IDLE */
+#define IDLE_ANSWERS        17   /* Start does not wait for the answers to IDLE */
+#define SWEEP_BEFORE_IDLE   18   /* IDLE is published before the sweep */
 #define FLUSH               20   /* no flush at all */
 #define FLUSH_AGAIN         21   /* one flush, whatever it brings */
 #define FLUSH_AFTER_TRACE   22   /* a flush is asked for while there is something grey */
@@ -136,9 +144,9 @@
 #define TAKE_EXCLUSIVE      61   /* a word is taken by its bit in a summary; what is not allocated in it is then the taker's */
 #define BORN_BEFORE_ALLOC   62   /* the taker sets allocated, then born */
 #define SWEEP_ALLOC_FIRST   63   /* the sweep reads born before allocated */
-#define FREE_LAST           65   /* the sweep makes a handle free before it clears allocated */
-#define UNRETIRE_FIRST      66   /* the sweep makes a handle free before it clears retired */
-#define EXIT_KEEPS_BORN     67   /* an exiting thread clears born of the handles it gives back */
+#define FREE_LAST           64   /* the sweep makes a handle free before it clears allocated */
+#define UNRETIRE_FIRST      65   /* the sweep makes a handle free before it clears retired */
+#define EXIT_KEEPS_BORN     66   /* an exiting thread clears born of the handles it gives back */
 /* lines */
 #define ROOTS_HOLE          70   /* at ROOTS, a thread's hole does not become HELD */
 #define BLACK_HOLE          71   /* a hole that a black thread takes does not become HELD */
@@ -152,6 +160,12 @@
 /* collect() */
 #define NEXT_CYCLE          90   /* collect() is content with the cycle that is under way */
 
+#ifndef WITHOUT
+#define WITHOUT NOTHING
+#endif
+#define without(step) (WITHOUT == step)
+
+/* For all threads; is there one; choose one. */
 #if THREADS == 1
 #define EACH_THREAD(f)  f(0)
 #define ANY(p)          p(0)
@@ -161,11 +175,6 @@
 #define ANY(p)          (p(0) || p(1))
 #define CHOOSE(var, p)  if :: p(0) -> var = 0 :: p(1) -> var = 1 fi
 #endif
-
-#ifndef WITHOUT
-#define WITHOUT NOTHING
-#endif
-#define without(step) (WITHOUT == step)
 
 /* ------------------------------------------------------------------------------------------------------------- the heap */
 
@@ -255,14 +264,11 @@ bit  live[THREADS];              /* registered. W: under the registry lock */
 
 /* -------------------------------------------------------------------------------------------------------- the collector */
 
-#define IDLE  0
-#define SYNC  1
-#define ROOTS 2
-#define MARK  3                  /* a handshake in MARK is a flush */
+mtype = { MARK, ROOTS, SYNC, IDLE };               /* numbered from the right: IDLE < SYNC < ROOTS < MARK */
 
-byte phase;
+mtype phase = IDLE;              /* a handshake in MARK is a flush */
 #if WITHOUT == PHASE_FIRST
-byte late;                       /* 1 + the phase that is published after its requests */
+mtype late;                      /* the phase that is published after its requests; 0: none */
 #endif
 byte handed;                     /* the list of buffers that were handed over, not looked at yet */
 byte grey;                       /* marked, not traced yet. Collector's own */
@@ -323,14 +329,15 @@ inline reduce_swept(set) { marked = marked | (born & (set)); born = born & ~(set
 inline reduce() { skip }
 inline reduce_swept(set) { skip }
 #endif
-/* Nobody sees when a thread fills its buffer: one step with the read. */
+/* Ends a step and begins the next, where nobody sees the difference in a model that is reduced: a thread fills its own buffer;
+ * Start clears bits that decide nothing. */
 #if defined(REDUCED)
 #define NEXT_STEP
 #else
 #define NEXT_STEP }; atomic {
 #endif
 #ifdef COARSE
-#define NEXT_STEP_FINE                                 /* one more step saved, not without loss */
+#define NEXT_STEP_FINE           /* and where there is one: a store that has not read the phase yet */
 #else
 #define NEXT_STEP_FINE }; atomic {
 #endif
@@ -391,7 +398,7 @@ inline answer(t)
   :: phase == MARK  -> hand_over(t)
   fi;
   pending[t] = 0; UNLOOK(t);
-  printf("T%d: answers phase %d\n", t, phase)
+  printf("T%d: answers %e\n", t, phase)
 }
 
 /* --------------------------------------------------------------------------------------------------------------- a thread */
@@ -648,14 +655,13 @@ end:
        :: else -> printf("T%d: o%d = o%d, no barrier\n", me, x, v); field[x] = v; x = 0; v = 0; goto end
        fi };
 again:
+#ifdef EXCHANGE
+     atomic { old[me] = field[x]; field[x] = v; printf("T%d: exchanges o%d in o%d for o%d\n", me, old[me], x, v) };
+     atomic { shade_old(); maybe_full(me) };
+     atomic { shade_new(); maybe_full(me); old[me] = 0; x = 0; v = 0 }
+#else
      atomic { old[me] = field[x];
        printf("T%d: barrier reads o%d from o%d, to store o%d\n", me, old[me], x, v);
-#ifdef EXCHANGE
-       field[x] = v };                                                /* and shade afterwards */
-     atomic { shade_old(); maybe_full(me) };
-     atomic { shade_new(); maybe_full(me); old[me] = 0; x = 0; v = 0; goto end };
-     atomic { false;
-#endif
      NEXT_STEP
        shade_old(); maybe_full(me);
      NEXT_STEP_FINE
@@ -666,6 +672,7 @@ again:
        :: else -> goto again                                          /* INV-BARRIER-3: another thread was first */
        fi;
        old[me] = 0; x = 0; v = 0 }
+#endif
 #endif
 
   /* ---- safepoint ---- */
@@ -795,8 +802,6 @@ in_native:
 
 /* ---------------------------------------------------------------------------------------------------- collector: handshakes */
 
-#define PENDING(i)      pending[i]
-
 #define PENDING(i) pending[i]
 
 /* Ask all threads for something: one critical section of the registry lock, so nobody comes or goes meanwhile.
@@ -804,13 +809,13 @@ in_native:
 inline publish(p)
 {
 #if WITHOUT == PHASE_FIRST
-  late = p + 1;
+  late = p;
 #else
   phase = p;
 #endif
   reduce();
   EACH_THREAD(request);
-  printf("C: publishes phase %d\n", p)
+  printf("C: publishes %e\n", p)
 }
 inline request(i)
 {
@@ -820,7 +825,7 @@ inline request(i)
   fi;
 #ifdef POLL
   if :: without(LIMIT_LAST) -> limit[i] = 0 :: else fi;
-  asking[i] = 1                                        /* the other store is to follow, see AWAIT_THEN */
+  asking[i] = 1                                        /* the other store follows while the collector waits */
 #endif
 #ifdef MODES
   assert(!STRANDED(i))
@@ -852,7 +857,7 @@ inline answer_for(t)
      atomic { hand_over(t) }
   :: atomic { phase == MARK  -> hand_over(t) }
   fi;
-  atomic { pending[t] = 0; UNLOOK(t); printf("C: answers phase %d for T%d\n", phase, t) };
+  atomic { pending[t] = 0; UNLOOK(t); printf("C: answers %e for T%d\n", phase, t) };
   atomic { if :: mode[t] == CLAIMED -> mode[t] = IN_NATIVE :: else fi; t = 0 }
 }
 #endif
@@ -889,7 +894,7 @@ inline zero_limit(i)
 }
 #elif WITHOUT == PHASE_FIRST
 #define ASKED (late == 0)
-#define ZERO_LIMITS :: atomic { late != 0 -> phase = late - 1; late = 0 }
+#define ZERO_LIMITS :: atomic { late != 0 -> phase = late; late = 0 }
 #else
 #define ASKED true
 #define ZERO_LIMITS
@@ -1069,27 +1074,29 @@ proctype collector()
 #endif
 
 start:
-  /* ---- Start: handle by handle ---- */
-#if !defined(REDUCED) && WITHOUT != CLEAR_BEFORE_SYNC && WITHOUT != CLEAR_AFTER_IDLE
-  atomic { clear_one(1) };
-  atomic { clear_one(2) };
-#if HANDLES > 2
-  atomic { clear_one(3) };
-#endif
-#endif
-
+  /* ---- Start, handle by handle; then SYNC ---- */
 #ifdef LINES
   atomic { line_marked = 0; line_held = 0; line_passed = 0 };
 #endif
-
-  /* ---- SYNC ---- */
 #if WITHOUT == REQUEST_FIRST
   atomic { EACH_THREAD(early_look) };
 #endif
-#if WITHOUT == SYNC_HANDSHAKE
-  atomic { publish(ROOTS) };
+#if WITHOUT != CLEAR_BEFORE_SYNC && WITHOUT != CLEAR_AFTER_IDLE
+  atomic { clear_one(1);
+  NEXT_STEP
+    clear_one(2);
+#if HANDLES > 2
+  NEXT_STEP
+    clear_one(3);
+#endif
+  NEXT_STEP
 #else
-  atomic { publish(SYNC);
+  atomic {
+#endif
+#if WITHOUT == SYNC_HANDSHAKE
+    publish(ROOTS) };
+#else
+    publish(SYNC);
 #ifdef COLLECT
     if :: ticket == 1 -> ticket = 2 :: else fi
 #endif

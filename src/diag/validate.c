@@ -38,7 +38,7 @@ int32_t coex_gc_validate_heap(void)
         cx_transition_enter_self(self);
     cx_collector_visit(&visit);
     if (self != NULL)
-        cx_transition_leave_self(self);
+        cx_transition_leave_self(cx_thread_need_self("coex_gc_validate_heap"));
     if (call.faults != 0)
         cx_output_print("Validation found %u errors\n", call.faults);
     return (int32_t)call.faults;

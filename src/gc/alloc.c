@@ -118,7 +118,7 @@ void cx_alloc_collect_self(struct cx_thread *self)
     uint64_t number = cx_collector_order();
     cx_transition_enter_self(self);
     cx_collector_wait(number);
-    cx_transition_leave_self(self);
+    cx_transition_leave_self(cx_thread_need_self("coex_gc_alloc")); /* unless the runtime was shut down meanwhile */
 }
 
 /* Full: wait for a cycle, or for two. */

@@ -247,6 +247,7 @@ void coex_gc_unwind_to(coex_handle *slots)
     coex_handle *header = slots - 1;
     if (header < self->shadow->base || header >= self->words.top || !cx_shadow_is_header(*header))
         cx_fatal("coex_gc_unwind_to: slots %p do not begin a frame of this thread", (void *)slots);
+    self->in_handler = false; /* if an out_of_memory handler is left by it */
     /* The frame ends where the next one begins: slots that coex_gc_root appended stay. */
     coex_handle *top = slots;
     while (top < self->words.top && !cx_shadow_is_header(*top))

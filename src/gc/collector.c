@@ -106,10 +106,10 @@ static void collector_trim_gct(struct cx_collector *collector)
     cx_mutex_unlock(&collector->lock);
     cx_mutex_lock(&collector->role);
     cx_heap_trim_gct(&cx_world.heap, 0);
-    cx_large_trim(&cx_world.heap.large);
+    bool more = cx_large_trim(&cx_world.heap.large);
     cx_mutex_unlock(&collector->role);
     cx_mutex_lock(&collector->lock);
-    collector->trimmed = true;
+    collector->trimmed = !more;
 }
 
 static void collector_main(void *argument)

@@ -106,7 +106,7 @@ void cx_grey_end_assist(struct cx_grey *grey)
 bool cx_grey_is_quiet(struct cx_grey *grey)
 {
     cx_mutex_lock(&grey->lock);
-    bool quiet = grey->full == NULL && grey->assistants == 0;
+    bool quiet = grey->full == NULL && grey->assistants == 0 && cx_a32_load_acquire(&grey->spilled) == 0;
     cx_mutex_unlock(&grey->lock);
     return quiet;
 }
@@ -116,7 +116,7 @@ void cx_grey_spill(struct cx_grey *grey, coex_handle handle)
 {
     uint64_t index = cx_index_of(handle);
     cx_a64_or_relaxed(&grey->handles->grey[index / 64], (uint64_t)1 << (index % 64));
-    cx_a32_store_release(&grey->spilled, 1);
+    cx_a32_or_release(&grey->spilled, 1); /* an or: what others have spilled before stays released with it */
 }
 
 bool cx_grey_next_chunk(struct cx_grey *grey, struct cx_chunk **buffer)

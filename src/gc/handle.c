@@ -144,7 +144,7 @@ static bool handles_search_locked(struct cx_handles *handles, struct cx_held *he
     uint64_t end = cx_a64_load_relaxed(&handles->committed) / HANDLE_STEP;
     while (handles->search < end) {
         cx_a64 *available = &handles->available[handles->search];
-        uint64_t some = cx_a64_load_relaxed(available);
+        uint64_t some = cx_a64_load_seq(available);
         uint64_t take = 0;
         for (uint32_t i = held->count; i < held->appetite && some != 0; i++) {
             take |= some & -some;
@@ -171,7 +171,7 @@ bool cx_handles_claim(struct cx_handles *handles, struct cx_held *held, bool bla
     if (held->appetite < CX_HELD_WORDS)
         held->appetite = held->appetite == 0 ? 1 : held->appetite * 2;
     cx_mutex_lock(&handles->lock);
-    uint64_t rewind = cx_a64_exchange_acq_rel(&handles->rewind, HANDLE_NOWHERE);
+    uint64_t rewind = cx_a64_exchange_seq(&handles->rewind, HANDLE_NOWHERE);
     if (rewind < handles->search)
         handles->search = rewind;
     bool found = handles_search_locked(handles, held, black);
@@ -184,8 +184,9 @@ bool cx_handles_claim(struct cx_handles *handles, struct cx_held *held, bool bla
 
 void cx_handles_announce(struct cx_handles *handles, uint64_t word)
 {
-    cx_a64_or_release(&handles->available[word / 64], (uint64_t)1 << (word % 64));
-    uint64_t lowest = cx_a64_load_relaxed(&handles->rewind);
-    while (word / 64 < lowest && !cx_a64_cas_acq_rel(&handles->rewind, &lowest, word / 64)) {
+    /* Announce, then look at `rewind`; a claim takes `rewind`, then looks: both seq, so that one of the two sees the other. */
+    cx_a64_or_seq(&handles->available[word / 64], (uint64_t)1 << (word % 64));
+    uint64_t lowest = cx_a64_load_seq(&handles->rewind);
+    while (word / 64 < lowest && !cx_a64_cas_seq(&handles->rewind, &lowest, word / 64)) {
     }
 }

@@ -8,6 +8,7 @@
 
 enum {
     HEAP_WORTH_LINES = 8, /* a block with fewer free lines (1 KiB) is not worth the search; they add up until it is */
+    HEAP_SWEEP_MOST = 32, /* blocks that one allocation sweeps while there are empty ones */
     HEAP_POISON = 0xdd
 };
 
@@ -42,6 +43,7 @@ int cx_heap_init(struct cx_heap *heap, uint64_t initial, uint64_t limit, bool po
     heap->range.huge = true;
     uintptr_t aligned = ((uintptr_t)heap->range.base + CX_BLOCK_BYTES - 1) & ~(uintptr_t)(CX_BLOCK_BYTES - 1);
     heap->base = (char *)aligned;
+    heap->span = heap->range.reserved - (size_t)(heap->base - heap->range.base);
     size_t most = (heap->range.reserved >> CX_BLOCK_SHIFT) * sizeof(struct cx_block);
     if (!cx_range_reserve(&heap->block_range, most, most)) {
         cx_range_release(&heap->range);
@@ -339,10 +341,10 @@ bool cx_heap_sweep_some(struct cx_heap *heap)
     return true;
 }
 
-/* Sweeps until a block turns up that is worth having, and keeps it. */
-static uint32_t heap_sweep_for_self(struct cx_heap *heap)
+/* Sweeps until a block turns up that is worth having, and keeps it; at most so many, since an allocation should not take long. */
+static uint32_t heap_sweep_for_self(struct cx_heap *heap, uint32_t most)
 {
-    for (;;) {
+    for (; most > 0; most--) {
         uint32_t block = heap_sweep_claim(heap);
         if (block == CX_NO_BLOCK)
             return CX_NO_BLOCK;
@@ -351,6 +353,7 @@ static uint32_t heap_sweep_for_self(struct cx_heap *heap)
         if (worth)
             return block;
     }
+    return CX_NO_BLOCK;
 }
 
 uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes)
@@ -361,13 +364,15 @@ uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes)
         block = heap_pop_partial_locked(heap);
         cx_mutex_unlock(&heap->lock);
         if (block == CX_NO_BLOCK)
-            block = heap_sweep_for_self(heap);
+            block = heap_sweep_for_self(heap, HEAP_SWEEP_MOST);
     }
     if (block == CX_NO_BLOCK) {
         cx_mutex_lock(&heap->lock);
         block = heap_pop_free_locked(heap);
         cx_mutex_unlock(&heap->lock);
     }
+    if (block == CX_NO_BLOCK && holes)
+        block = heap_sweep_for_self(heap, UINT32_MAX); /* full: whatever the sweep still finds */
     return block;
 }
 

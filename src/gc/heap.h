@@ -45,6 +45,7 @@ _Static_assert(sizeof(struct cx_block) == 128, "two cache lines, so that blocks 
 struct cx_heap {
     char *base;
     struct cx_block *blocks;
+    size_t span;                 /* bytes from base to the end of the reservation */
     uint64_t limit;              /* bytes; 0: none */
     bool poison;
     __attribute__((aligned(64)))
@@ -113,9 +114,10 @@ bool cx_heap_trim_some_gct(struct cx_heap *heap, uint32_t count);
 void cx_heap_fork_child(struct cx_heap *heap);
 void cx_heap_fork_keep(struct cx_heap *heap, uint32_t block); /* after it: this one is the caller's after all */
 
-static inline bool cx_heap_in_blocks(const struct cx_heap *heap, const void *address)
+/* Of a payload: its header decides, since an empty payload may begin where the space ends. */
+static inline bool cx_heap_in_blocks(const struct cx_heap *heap, const void *payload)
 {
-    return (uintptr_t)address - (uintptr_t)heap->base < heap->range.reserved;
+    return (uintptr_t)payload - 8 - (uintptr_t)heap->base < heap->span;
 }
 
 static inline struct cx_block *cx_heap_block_of(const struct cx_heap *heap, const void *address)

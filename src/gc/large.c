@@ -254,15 +254,19 @@ static bool large_take_dirty(struct cx_large *large, uint32_t *page, uint32_t *p
     return false;
 }
 
-void cx_large_trim(struct cx_large *large)
+bool cx_large_trim(struct cx_large *large)
 {
     uint32_t page, pages;
-    for (int i = 0; i < LARGE_TRIM_RUNS && large_take_dirty(large, &page, &pages); i++) {
+    int runs = 0;
+    for (; runs < LARGE_TRIM_RUNS && large_take_dirty(large, &page, &pages); runs++) {
         bool clean = large_exchange_pages(large, large_address(large, page), (size_t)pages << large->page_shift);
         cx_mutex_lock(&large->lock);
         large_insert_locked(large, page, pages, clean ? RUN_CLEAN : RUN_DIRTY);
         cx_mutex_unlock(&large->lock);
+        if (!clean)
+            return false; /* the system would not: not again at once */
     }
+    return runs == LARGE_TRIM_RUNS;
 }
 
 void cx_large_measure(struct cx_large *large, uint64_t *longest, uint64_t *runs)

@@ -46,7 +46,7 @@ void *cx_large_take(struct cx_large *large, uint64_t bytes);
 /* Gives the run back that `inside` lies in the first page of; returns its bytes. */
 uint64_t cx_large_give(struct cx_large *large, void *inside, bool poison);
 /* Hands dirty free pages back to the operating system, a good piece of them at a time. */
-void cx_large_trim(struct cx_large *large);
+bool cx_large_trim(struct cx_large *large); /* true: there is more */
 /* The longest free run, in bytes, and how many there are. */
 void cx_large_measure(struct cx_large *large, uint64_t *longest, uint64_t *runs);
 

@@ -36,14 +36,20 @@ static uint64_t pace_growth(uint64_t live)
     return growth < PACE_LEAST_GROWTH ? PACE_LEAST_GROWTH : growth;
 }
 
+/* UINT64_MAX: never. */
+static uint64_t pace_due_at_handles(uint64_t trigger)
+{
+    uint64_t claimed = cx_a64_load_relaxed(&cx_world.handles.claimed);
+    return trigger == 0 || trigger > UINT64_MAX - claimed ? UINT64_MAX : claimed + trigger;
+}
+
 static void pace_set_due(void)
 {
     uint64_t growth = cx_a64_load_relaxed(&cx_pace.goal) - cx_a64_load_relaxed(&cx_pace.live);
     uint64_t trigger = cx_a64_load_relaxed(&cx_pace.trigger);
     uint64_t taken = cx_a64_load_relaxed(&cx_world.heap.taken) + cx_a64_load_relaxed(&cx_pace.external_taken);
     cx_a64_store_relaxed(&cx_pace.due_at, taken + growth);
-    cx_a64_store_relaxed(&cx_pace.due_at_handles,
-                         trigger == 0 ? UINT64_MAX : cx_a64_load_relaxed(&cx_world.handles.claimed) + trigger);
+    cx_a64_store_relaxed(&cx_pace.due_at_handles, pace_due_at_handles(trigger));
 }
 
 void cx_pace_init(void)
@@ -57,8 +63,7 @@ void cx_pace_init(void)
 void cx_pace_set_trigger(uint64_t allocations)
 {
     cx_a64_store_relaxed(&cx_pace.trigger, allocations);
-    cx_a64_store_relaxed(&cx_pace.due_at_handles,
-                         allocations == 0 ? UINT64_MAX : cx_a64_load_relaxed(&cx_world.handles.claimed) + allocations);
+    cx_a64_store_relaxed(&cx_pace.due_at_handles, pace_due_at_handles(allocations));
 }
 
 /* While a cycle runs no other is due, unless as much again is taken. */

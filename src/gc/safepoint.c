@@ -20,15 +20,16 @@ static void safepoint_note_depth(uint64_t words)
     }
 }
 
-/* Where the frames begin that a thread scans itself: the top one, and more as long as they are CX_ROOTS_NOW words in all. */
+/* Where the frames begin that a thread scans itself: the top one, and more as long as they are CX_ROOTS_NOW words in all. The search for a
+ * header goes no further than that: a caller may have a very large frame. */
 static uint64_t safepoint_roots_from(const struct cx_shadow *shadow, uint64_t top)
 {
     uint64_t from = cx_shadow_frame_before(shadow, top);
-    while (from > 0) {
-        uint64_t next = cx_shadow_frame_before(shadow, from);
-        if (top - next > CX_ROOTS_NOW)
-            break;
-        from = next;
+    uint64_t least = top > CX_ROOTS_NOW ? top - CX_ROOTS_NOW : 0;
+    for (uint64_t at = from; at > least;) {
+        at--;
+        if (cx_shadow_is_header(cx_a64_load_relaxed(cx_a64_at(&shadow->base[at]))))
+            from = at;
     }
     return from;
 }
@@ -61,11 +62,28 @@ static void safepoint_answer_roots(struct cx_thread *thread, bool self)
     thread->black = true;
 }
 
+/* When marking has ended, what is in a slot is marked or born (INV-VERIFY-1). */
+static void safepoint_verify_roots(const struct cx_thread *thread)
+{
+    uint64_t top = (uint64_t)(thread->words.top - thread->shadow->base);
+    for (uint64_t i = 0; i < top; i++) {
+        coex_handle handle = cx_shadow_reference(thread->shadow, i);
+        if (handle != 0 && cx_handle_is_object(&cx_world.handles, handle) && !cx_handle_is_marked(&cx_world.handles, handle) &&
+            !cx_handle_is_born(&cx_world.handles, handle))
+            cx_fatal("INV-VERIFY-1 broken: word %llu of the shadow stack of thread %llu refers to handle %llu, which is neither marked "
+                     "nor born in cycle %llu",
+                     (unsigned long long)i, (unsigned long long)cx_a64_load_relaxed(&thread->os_id), (unsigned long long)handle,
+                     (unsigned long long)cx_a64_load_relaxed(&cx_world.cycle));
+    }
+}
+
 void cx_safepoint_note_held(const struct cx_thread *thread)
 {
     cx_a64 *fresh = cx_aptr_load_acquire(&cx_world.fresh);
     if (fresh == NULL)
         return;
+    if (cx_a32_load_relaxed(&thread->state) == CX_THREAD_LIVE)
+        safepoint_verify_roots(thread);
     cx_a64_or_relaxed(&fresh[thread->words.handle_base / CX_WORD_HANDLES], thread->words.handle_bits);
     for (uint32_t i = 0; i < thread->held.count; i++)
         cx_a64_or_relaxed(&fresh[thread->held.word[i]], thread->held.bits[i]);

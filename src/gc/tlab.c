@@ -112,13 +112,13 @@ char *cx_tlab_place(struct cx_tlab *tlab, struct coex_gc_thread *words, struct c
     char *place = tlab_bump(&words->cursor, tlab->end, bytes, prefix, align);
     bool awkward = bytes + align - 8 > CX_LINE_BYTES; /* it may not fit into a hole of one line */
     if (place == NULL && awkward && tlab->end - words->cursor >= CX_LINE_BYTES)
-        return tlab_place_in_overflow(tlab, heap, bytes, prefix, align, black);
+        place = tlab_place_in_overflow(tlab, heap, bytes, prefix, align, black);
     while (place == NULL) {
         if (!tlab_next_hole(tlab, words, heap, black))
             return NULL;
         place = tlab_bump(&words->cursor, tlab->end, bytes, prefix, align);
-        if (place == NULL && awkward)
-            return tlab_place_in_overflow(tlab, heap, bytes, prefix, align, black);
+        if (place == NULL && awkward) /* if there is no empty block either, a larger hole may turn up */
+            place = tlab_place_in_overflow(tlab, heap, bytes, prefix, align, black);
     }
     return place;
 }

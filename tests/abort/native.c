@@ -215,7 +215,7 @@ static void *come_back_after_shutdown(void *unused)
 TEST_ABORTS(a_native_thread_that_comes_back_after_the_shutdown_is_told_so, "the runtime is not initialised (or was shut down)")
 {
     pthread_t thread;
-    flag away = {0};
+    test_flag away = {0};
     start();
     if (pthread_create(&thread, NULL, come_back_after_shutdown, &away) != 0) return;
     COEX_GC_NATIVE(flag_await(&away));
@@ -234,7 +234,7 @@ static void *stay_managed(void *here)
 static void shut_down_beside_managed_thread(bool collecting)
 {
     pthread_t thread;
-    flag here = {0};
+    test_flag here = {0};
     start();
     if (pthread_create(&thread, NULL, stay_managed, &here) != 0) return;
     COEX_GC_NATIVE(flag_await(&here));
@@ -287,7 +287,7 @@ TEST_ABORTS(ephemeron_value_of_null_is_reported, "coex_gc_ephemeron_value") { st
 
 /* ---- coroutines -------------------------------------------------------------------------------------------------------- */
 
-static flag on_stack;
+static test_flag on_stack;
 
 static void *go_to_stack(void *unused)
 {

@@ -300,7 +300,7 @@ TEST(without_memory_to_wait_values_live_a_cycle_longer)
 enum { PLACES = 1 << 14 };
 
 static coex_handle shared;
-static flag enough;
+static test_flag enough;
 static uint64_t values, cleared;
 
 /* A shared table of ephemerons whose values link to keys of others; threads read, extend and drop it. */

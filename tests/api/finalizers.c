@@ -315,7 +315,7 @@ TEST(finalizers_that_wait_at_the_shutdown_are_not_run) { both_ways(shutdown_with
 
 /* ---- beside running cycles --------------------------------------------------------------------------------------------------- */
 
-static flag enough;
+static test_flag enough;
 
 /* The finalizer takes what the object has out of it, while the collector may be at work on just that. */
 static void take_out(coex_handle object)

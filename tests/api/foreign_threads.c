@@ -222,7 +222,7 @@ TEST_TIMEOUT(a_foreign_thread_may_end_anywhere, 40) { both_ways(leave_anywhere);
 enum { LEAVERS = 6 };
 
 static uint64_t attached;
-static flag leave_now;
+static test_flag leave_now;
 
 static void *attach_and_leave_later(void *delay)
 {
@@ -278,7 +278,7 @@ TEST(a_thread_that_outlives_its_runtime_is_nothing_to_the_next_one)
 
 /* ---- no room ---------------------------------------------------------------------------------------------------- */
 
-static flag limited;
+static test_flag limited;
 
 static void *attach_without_room(void *unused)
 {

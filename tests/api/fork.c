@@ -56,7 +56,7 @@ TEST(the_child_has_a_working_collector) { both_ways(child_of_plain_fork); }
 
 /* ---- other threads, and a cycle that runs ------------------------------------------------------------------------------------ */
 
-static flag enough;
+static test_flag enough;
 static uint64_t busy_threads;
 
 /* Whatever takes locks and changes tables. */

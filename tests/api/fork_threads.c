@@ -207,7 +207,7 @@ static void on_coroutine(void)
 
 TEST_TIMEOUT(a_thread_on_a_coroutine_may_fork_and_has_all_stacks, 60) { both_ways(on_coroutine); }
 
-static flag on_stack, leave_stack;
+static test_flag on_stack, leave_stack;
 
 static void *stay_on_stack(void *unused)
 {

@@ -149,7 +149,7 @@ TEST(every_frame_below_a_native_call_is_scanned) { both_ways(frames_of_a_native_
 
 /* ---- coming back while a cycle runs ------------------------------------------------------------------------ */
 
-static flag tracing, go_on;
+static test_flag tracing, go_on;
 
 /* A trace function that keeps the collector in the middle of marking for as long as the test wants. */
 static void trace_slowly(const void *payload, uint64_t size, coex_gc_visitor *visitor)
@@ -202,7 +202,7 @@ TEST(a_thread_that_comes_back_does_not_wait_for_the_cycle)
 
 enum { TRAVELLERS = 3 };
 
-static flag enough;
+static test_flag enough;
 static uint64_t transitions, travelling;
 
 /* Goes to and fro at several depths, and moves a leaf from frame to frame, where a scan might miss it. */
@@ -282,7 +282,7 @@ TEST(a_native_call_is_one_line)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t protected_count;
-static flag has_lock;
+static test_flag has_lock;
 
 static void *hold_lock_and_collect(void *unused)
 {

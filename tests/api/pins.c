@@ -211,7 +211,7 @@ static void other_threads(void)
 
 TEST(a_pin_outlives_its_thread_and_any_thread_takes_it_back) { both_ways(other_threads); }
 
-static flag enough;
+static test_flag enough;
 static uint64_t pinning;
 
 /* Objects that only pins keep, handed from pin to slot and back while cycles run. */

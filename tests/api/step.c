@@ -111,7 +111,7 @@ TEST(shutdown_ends_a_cycle_that_is_half_done)
 
 /* ---- another thread owes an answer ---------------------------------------------------------------------------------- */
 
-static flag here, answer_now, answered;
+static test_flag here, answer_now, answered;
 
 static void *be_late(void *unused)
 {
@@ -256,7 +256,7 @@ TEST(the_handler_of_exhaustion_may_step_and_collect)
 
 /* ---- many ------------------------------------------------------------------------------------------------------------------ */
 
-static flag enough;
+static test_flag enough;
 static uint64_t ended_in_step;
 
 static void step_and_allocate(unsigned index, void *arg)

@@ -11,7 +11,7 @@
 enum { DEEP = 400 };
 
 static coex_handle shared;
-static flag enough;
+static test_flag enough;
 
 static void start(void)
 {

@@ -122,7 +122,7 @@ TEST(a_weak_reference_that_nobody_holds_is_garbage) { both_ways(weak_garbage); }
 enum { WATCHERS = 2000 }; /* several of the pieces in which the collector clears */
 
 static coex_handle shared;
-static flag enough;
+static test_flag enough;
 static uint64_t seen_dead;
 
 /* Goes round all references to one target: once one of them has read null, none reads anything else. */

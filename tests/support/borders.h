@@ -97,14 +97,14 @@ static inline void run_threads_native(unsigned n, void (*fn)(unsigned index, voi
 }
 
 /* A flag that threads tell each other something by, and wait for without being in anybody's way. */
-typedef struct flag {
+typedef struct test_flag {
     int is_set;
-} flag;
+} test_flag;
 
-static inline void flag_set(flag *it) { __atomic_store_n(&it->is_set, 1, __ATOMIC_RELEASE); }
-static inline void flag_clear(flag *it) { __atomic_store_n(&it->is_set, 0, __ATOMIC_RELEASE); }
-static inline bool flag_is_set(const flag *it) { return __atomic_load_n(&it->is_set, __ATOMIC_ACQUIRE) != 0; }
-static inline void flag_await(const flag *it)
+static inline void flag_set(test_flag *it) { __atomic_store_n(&it->is_set, 1, __ATOMIC_RELEASE); }
+static inline void flag_clear(test_flag *it) { __atomic_store_n(&it->is_set, 0, __ATOMIC_RELEASE); }
+static inline bool flag_is_set(const test_flag *it) { return __atomic_load_n(&it->is_set, __ATOMIC_ACQUIRE) != 0; }
+static inline void flag_await(const test_flag *it)
 {
     while (!flag_is_set(it)) usleep(100);
 }

@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 static _Thread_local const char *stop_at;
-static flag stopped;
+static test_flag stopped;
 
 /* The thread stays there long enough for a shutdown that does not wait for it to have unmapped everything. */
 static void hook(const char *name)

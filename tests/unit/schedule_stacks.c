@@ -1,0 +1,414 @@
+/*
+ * Forced schedules of coroutine stacks: threads of both colours switch to and from a stack at every point of a cycle.
+ *
+ * In each test a leaf is named by the stack alone. Whoever comes there takes it to where nobody looks in this cycle, or leaves it there.
+ */
+#include "support/schedule.h"
+
+#include "gc/thread.h"
+
+static actor *a, *b;
+static coex_gc_stack *stack;
+static coex_handle *bottom, *top; /* its frames */
+static uint64_t bottom_id, top_id;
+
+enum { FRAME = 40, FRAMES = 60 }; /* deeper than a scan looks, more than one chunk */
+
+static coex_handle fresh_leaf(uint64_t *id)
+{
+    *id = node_fresh_id(NODE_LEAF);
+    coex_handle leaf = node_make(*id, NULL, 0, 0);
+    expect(leaf != 0);
+    return leaf;
+}
+
+static void make_stack(actor *self)
+{
+    (void)self;
+    stack = coex_gc_stack_create(FRAME * (FRAMES + 10));
+    coex_gc_stack *home = coex_gc_stack_switch(stack);
+    bottom = coex_gc_enter_frame(FRAME);
+    bottom[0] = fresh_leaf(&bottom_id);
+    for (int i = 0; i < FRAMES; i++) coex_gc_enter_frame(FRAME);
+    top = coex_gc_enter_frame(FRAME);
+    top[0] = fresh_leaf(&top_id);
+    coex_gc_stack_switch(home);
+}
+
+static void start(void)
+{
+    schedule_start();
+    a = actor_start("a");
+    b = actor_start("b");
+    actor_do(a, step_make_shared);
+    actor_do(a, make_stack);
+}
+
+/* A cycle that has asked for the roots: `a` has answered and is black, `b` is white. */
+static hold *a_is_black(void)
+{
+    hold *roots = cycle_to_roots(NULL);
+    actor_do(a, step_answer);
+    return roots;
+}
+
+/* ---- taking something away ------------------------------------------------------------------------------------------ */
+
+/* From the top frame into a frame of the thread's own stack. */
+static void take_top(actor *self)
+{
+    coex_gc_stack *home = coex_gc_stack_switch(stack);
+    coex_handle leaf = top[0];
+    top[0] = 0;
+    coex_gc_stack_switch(home);
+    self->slot[0] = leaf;
+    self->id[0] = top_id;
+}
+
+/* From the bottom frame, after all above it is left. */
+static void take_bottom(actor *self)
+{
+    coex_gc_stack *home = coex_gc_stack_switch(stack);
+    coex_gc_unwind_to(bottom);
+    coex_handle leaf = bottom[0];
+    bottom[0] = 0;
+    coex_gc_stack_switch(home);
+    self->slot[0] = leaf;
+    self->id[0] = bottom_id;
+}
+
+static void expect_taken(actor *self) { actor_expect(self, 0); }
+
+static void black_takes(actor_step take)
+{
+    start();
+    hold *roots = a_is_black();
+    actor_do(a, take);
+    let_go(roots);
+    run_out();
+    actor_do(a, expect_taken);
+    schedule_end();
+}
+
+TEST(a_black_thread_scans_the_top_frame_of_a_stack_that_it_enters)
+{
+    NEEDS_POINTS();
+    black_takes(take_top);
+}
+
+TEST(a_black_thread_scans_what_it_unwinds_on_a_stack_that_it_enters)
+{
+    NEEDS_POINTS();
+    black_takes(take_bottom);
+}
+
+/* The same when the collector is marking, with the stack suspended until then. */
+TEST(a_stack_that_is_entered_before_the_collector_gets_to_it_is_not_missed)
+{
+    NEEDS_POINTS();
+    start();
+    hold *marking = hold_collector("mark-begins");
+    cycle_begin();
+    run_to(marking);
+    actor_do(b, take_bottom);
+    let_go(marking);
+    run_out();
+    actor_do(b, expect_taken);
+    schedule_end();
+}
+
+/* INV-STACK-3: the collector has it, and has not frozen it. */
+TEST(a_switch_waits_while_the_collector_freezes_that_stack)
+{
+    NEEDS_POINTS();
+    start();
+    hold *claimed = hold_collector("stack-claimed");
+    cycle_begin();
+    run_to(claimed);
+    actor_begin(a, take_bottom);
+    actor_expect_waiting(a);
+    let_go(claimed);
+    actor_await(a);
+    run_out();
+    actor_do(a, expect_taken);
+    schedule_end();
+}
+
+/* The collector reads a chunk of it: whoever returns into that chunk waits for it, and no longer. */
+TEST(a_return_into_a_chunk_that_the_collector_reads_waits_for_that_chunk)
+{
+    NEEDS_POINTS();
+    start();
+    a->answers = b->answers = true;
+    hold *claimed = hold_collector("stack-claimed");
+    cycle_begin();
+    run_to(claimed);
+    hold *reading = hold_collector("frozen-claimed"); /* the stack's words 0 to 511 */
+    let_go(claimed);
+    hold_await(reading);
+    actor_do(b, take_top); /* far above: no wait */
+    actor_begin(a, take_bottom);
+    actor_expect_waiting(a);
+    let_go(reading);
+    actor_await(a);
+    run_out();
+    actor_do(a, expect_taken);
+    actor_do(b, expect_taken);
+    schedule_end();
+}
+
+/* ---- leaving something there --------------------------------------------------------------------------------------------- */
+
+/* A new leaf, white if the thread is, into the top frame. */
+static void leave_there(actor *self)
+{
+    (void)self;
+    coex_gc_stack *home = coex_gc_stack_switch(stack);
+    top[1] = fresh_leaf(&top_id);
+    coex_gc_stack_switch(home);
+}
+
+static void visit(actor *self)
+{
+    (void)self;
+    coex_gc_stack_switch(coex_gc_stack_switch(stack));
+}
+
+static void expect_there(actor *self)
+{
+    (void)self;
+    coex_gc_stack *home = coex_gc_stack_switch(stack);
+    node_expect(top[1], top_id);
+    coex_gc_stack_switch(home);
+}
+
+/* INV-STACK-1: `a` has frozen it, so it was done; what the white `b` leaves there is not scanned, so it is not done any more. */
+TEST(what_a_white_thread_leaves_on_a_stack_that_was_done_is_found)
+{
+    NEEDS_POINTS();
+    start();
+    hold *roots = a_is_black();
+    actor_do(a, visit);
+    actor_do(b, leave_there);
+    let_go(roots);
+    run_out();
+    actor_do(a, expect_there);
+    cycle_whole();
+    actor_do(b, expect_there);
+    schedule_end();
+}
+
+
+static coex_gc_stack *home_of_b;
+
+static void go_and_note_home(actor *self)
+{
+    (void)self;
+    home_of_b = coex_gc_stack_switch(stack);
+    top[1] = fresh_leaf(&top_id);
+    coex_gc_enter_frame(3)[0] = top[1];
+}
+
+static void come_home(actor *self)
+{
+    (void)self;
+    coex_gc_stack_switch(home_of_b);
+}
+
+/* The white thread answers while it is on a stack whose lower part a black one has frozen: it scans the rest. */
+TEST(a_thread_that_answers_on_a_stack_that_another_has_frozen_scans_what_is_its_own)
+{
+    NEEDS_POINTS();
+    start();
+    hold *roots = a_is_black();
+    actor_do(a, visit);
+    actor_do(b, go_and_note_home);
+    actor_do(b, step_answer);
+    let_go(roots);
+    run_out();
+    actor_do(b, come_home);
+    actor_do(a, expect_there);
+    schedule_end();
+}
+
+/* And answers for it if it is in native mode there. */
+static void go_native_there(actor *self)
+{
+    go_and_note_home(self);
+    coex_gc_enter_native();
+}
+
+static void come_home_from_native(actor *self)
+{
+    coex_gc_leave_native();
+    come_home(self);
+}
+
+TEST(a_native_thread_on_a_stack_that_another_has_frozen_is_scanned)
+{
+    NEEDS_POINTS();
+    start();
+    hold *roots = a_is_black();
+    actor_do(a, visit);
+    actor_do(b, go_native_there);
+    b->answers = false;
+    let_go(roots);
+    run_out();
+    actor_do(b, come_home_from_native);
+    b->answers = true;
+    actor_do(a, expect_there);
+    schedule_end();
+}
+
+/* ---- slots of suspended stacks ------------------------------------------------------------------------------------------------ */
+
+/* How a resume delivers a value. */
+static void deliver(actor *self)
+{
+    (void)self;
+    coex_gc_set_slot(&top[1], fresh_leaf(&top_id));
+}
+
+/* `a` has made it done, all of it is scanned: nobody looks there again, whatever the white `b` puts there. */
+TEST(a_value_that_a_white_thread_delivers_to_a_scanned_stack_lives)
+{
+    NEEDS_POINTS();
+    start();
+    hold *roots = a_is_black();
+    actor_do(a, visit);
+    actor_do(b, deliver);
+    let_go(roots);
+    run_out();
+    actor_do(a, expect_there);
+    schedule_end();
+}
+
+/* While it is frozen and not read: the checks of frozen words know of it. */
+TEST(a_value_that_is_delivered_to_a_frozen_stack_lives_and_is_no_fault)
+{
+    NEEDS_POINTS();
+    start();
+    hold *claimed = hold_collector("stack-claimed");
+    cycle_begin();
+    run_to(claimed);
+    hold *reading = hold_collector("frozen-claimed");
+    let_go(claimed);
+    hold_await(reading);
+    actor_do(b, deliver);
+    let_go(reading);
+    run_out();
+    actor_do(a, expect_there);
+    schedule_end();
+}
+
+/* ---- destroying ------------------------------------------------------------------------------------------------------------------- */
+
+/* On the stack, out of an argument that only the frozen bottom frame holds, an object is made and taken home. */
+static void make_out_of_argument(actor *self)
+{
+    coex_gc_stack *home = coex_gc_stack_switch(stack);
+    coex_handle argument = bottom[0]; /* as a parameter of the function that runs there; its caller keeps it rooted */
+    coex_handle made = node_make(self->id[0] = node_fresh_id(NODE_LINK), (coex_handle[]){argument, 0}, 2, 0);
+    coex_gc_stack_switch(home);
+    self->slot[0] = made;
+}
+
+static void destroy(actor *self)
+{
+    (void)self;
+    coex_gc_stack_destroy(stack);
+}
+
+static void expect_made(actor *self)
+{
+    actor_expect(self, 0);
+    node_expect(node_child(self->slot[0], 0), bottom_id);
+}
+
+TEST(what_was_got_out_of_a_stack_lives_when_the_stack_is_destroyed)
+{
+    NEEDS_POINTS();
+    start();
+    hold *roots = a_is_black();
+    actor_do(a, make_out_of_argument);
+    actor_do(a, destroy);
+    let_go(roots);
+    run_out();
+    actor_do(a, expect_made);
+    schedule_end();
+}
+
+/* With a visit of a white thread in between, which makes the stack not done again. */
+TEST(what_was_got_out_of_a_stack_lives_though_another_thread_was_there_before_it_is_destroyed)
+{
+    NEEDS_POINTS();
+    start();
+    hold *roots = a_is_black();
+    actor_do(a, make_out_of_argument);
+    actor_do(b, visit);
+    actor_do(a, destroy);
+    let_go(roots);
+    run_out();
+    actor_do(a, expect_made);
+    schedule_end();
+}
+
+/* ---- between two cycles --------------------------------------------------------------------------------------------------------------- */
+
+/* `a` has answered IDLE and is white; `b` is black still, and what it freezes nobody reads any more. The next cycle is not confused. */
+TEST(a_stack_that_is_frozen_after_marking_is_frozen_again_in_the_next_cycle)
+{
+    NEEDS_POINTS();
+    start();
+    hold *sweeping = hold_collector("sweep-begins");
+    cycle_begin();
+    run_to(sweeping);
+    hold *idle = hold_collector("handshake-published");
+    let_go(sweeping);
+    hold_await(idle);
+    actor_do(a, step_answer);
+    actor_do(a, visit);
+    actor_do(b, visit);
+    let_go(idle);
+    run_out();
+    hold *marking = hold_collector("mark-begins");
+    cycle_begin();
+    run_to(marking);
+    actor_do(b, take_bottom);
+    let_go(marking);
+    run_out();
+    actor_do(b, expect_taken);
+    schedule_end();
+}
+
+/* ---- threads that end ----------------------------------------------------------------------------------------------------------------- */
+
+static void post_out_of_argument(actor *self)
+{
+    coex_gc_stack_switch(stack);
+    coex_handle argument = bottom[0];
+    shared_store(0, node_make(self->id[0] = node_fresh_id(NODE_LINK), (coex_handle[]){argument, 0}, 2, 0));
+}
+
+static void expect_posted(actor *self)
+{
+    (void)self;
+    node_verify(shared_load(0));
+    node_expect(node_child(shared_load(0), 0), bottom_id);
+}
+
+/* It ends on the stack, whose frozen words speak for what it has posted. */
+TEST(the_result_of_a_thread_that_ends_on_a_coroutine_is_complete)
+{
+    NEEDS_POINTS();
+    start();
+    hold *marking = hold_collector("mark-begins");
+    cycle_begin();
+    run_to(marking);
+    actor_do(b, post_out_of_argument);
+    actor_end(b);
+    let_go(marking);
+    run_out();
+    actor_do(a, expect_posted);
+    schedule_end();
+}
