@@ -67,6 +67,8 @@ static void safepoint_verify_roots(const struct cx_thread *thread)
 {
     uint64_t top = (uint64_t)(thread->words.top - thread->shadow->base);
     for (uint64_t i = 0; i < top; i++) {
+        if ((thread->shadow->base[i] & COEX_GC_LOCAL_BIT) != 0)
+            continue; /* a local may be gone, with its thread's last frame */
         coex_handle handle = cx_shadow_reference(thread->shadow, i);
         if (handle != 0 && cx_handle_is_object(&cx_world.handles, handle) && !cx_handle_is_marked(&cx_world.handles, handle) &&
             !cx_handle_is_born(&cx_world.handles, handle))

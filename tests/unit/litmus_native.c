@@ -19,12 +19,25 @@
 #include "gc/transition.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 static struct cx_thread *owner;
 static uint64_t turn;     /* odd: a trial begins; even: the owner is native, or has answered */
 static uint64_t ready;    /* both spin up to a trial together */
 static uint64_t trials, claims, missed;
 static test_flag over;
+
+/* On one core the two would take turns, and never meet. */
+static void stay_on_core(unsigned number)
+{
+    cpu_set_t all, one;
+    if (sched_getaffinity(0, sizeof all, &all) != 0) return;
+    CPU_ZERO(&one);
+    for (int i = 0; i < CPU_SETSIZE; i++) {
+        if (CPU_ISSET(i, &all) && number-- == 0) CPU_SET(i, &one);
+    }
+    if (CPU_COUNT(&one) == 1) sched_setaffinity(0, sizeof one, &one);
+}
 
 static void spin(unsigned rounds)
 {
@@ -38,7 +51,7 @@ static bool await(const uint64_t *word, uint64_t number)
     unsigned tries = 0;
     while (count_now(word) < number) {
         if (flag_is_set(&over)) return false;
-        if (++tries > 1000) sched_yield(); /* there may be one core only */
+        if (++tries > 20000) sched_yield(); /* there may be one core only, or others may want this one */
     }
     return true;
 }
@@ -46,6 +59,7 @@ static bool await(const uint64_t *word, uint64_t number)
 static void *go_native_again_and_again(void *unused)
 {
     test_rng rng = rng_from(way_seed + 1);
+    stay_on_core(0);
     coex_gc_register_thread();
     owner = (struct cx_thread *)(void *)coex_gc_get_current_thread();
     count_up(&ready);
@@ -93,6 +107,7 @@ TEST_TIMEOUT(of_a_thread_that_goes_native_and_a_request_one_sees_the_other, 60)
     way_start();
     coex_gc_unregister_thread();
     expect(pthread_create(&thread, NULL, go_native_again_and_again, NULL) == 0);
+    stay_on_core(1);
     while (count_now(&ready) == 0) sched_yield();
     for (uint64_t trial = 1; now_seconds() < until; trial++) one_trial(trial, &rng);
     flag_set(&over);
