@@ -115,14 +115,18 @@ static void call_closure(struct machine *m, value closure, uint32_t count, bool 
     begin(m, handles, count, tail);
 }
 
+static void check_primitive_arity(struct vm *vm, value primitive, const struct definition *definition, uint32_t count)
+{
+    uint32_t least = (uint32_t)definition->least, most = definition->most < 0 ? UINT32_MAX : (uint32_t)definition->most;
+    if (count < least) arity_error(vm, least == most ? "just" : "at least", least, count, primitive);
+    if (count > most) arity_error(vm, least == most ? "just" : "at most", most, count, primitive);
+}
+
 static value call_primitive(struct vm *vm, value primitive, uint32_t count, const value *arguments)
 {
     const struct primitive *payload = coex_gc_handle_deref(primitive);
     const struct definition *definition = primitive_at(payload->index);
-    if (count < (uint32_t)definition->least)
-        arity_error(vm, definition->most < 0 ? "at least" : "just", (uint32_t)definition->least, count, primitive);
-    if (definition->most >= 0 && count > (uint32_t)definition->most)
-        arity_error(vm, "at most", (uint32_t)definition->most, count, primitive);
+    check_primitive_arity(vm, primitive, definition, count);
     vm->who = definition->name;
     value result = definition->function(vm, count, arguments);
     vm->who = NULL;
@@ -233,7 +237,7 @@ void raise_value(struct vm *vm, value condition)
     value *target = vm->mark;
     while (target != NULL && target[MARK_IS_CATCH] != TRUE) target = outer_mark(target);
     if (target == NULL) { /* everything but the start runs within vm_try */
-        fputs("lisp: not enough memory to start\n", stderr);
+        fputs("lisp: out of memory\n", stderr);
         exit(1);
     }
     vm->mark = outer_mark(target);

@@ -159,8 +159,10 @@ static enum cx_progress cycle_flush_gct(struct cx_cycle *cycle)
     if (cx_mark_some_gct(&cycle->marker, CYCLE_MARK_TURNS))
         return CX_PROGRESS_MORE;
     cycle->stats.flushes++;
-    if (cycle_marked(cycle) == cycle->marked_before && cx_weak_decide_gct(cycle->gets_before)) /* INV-FLUSH-1, INV-WEAK-2 */
+    if (cycle_marked(cycle) == cycle->marked_before && cx_weak_decide_gct(cycle->gets_before)) { /* INV-FLUSH-1, INV-WEAK-2 */
+        CX_POINT("weak-decided");
         return CX_PROGRESS_DONE;
+    }
     cycle->at = 0;
     return CX_PROGRESS_MORE;
 }
@@ -175,7 +177,10 @@ static enum cx_progress cycle_clear_weak_gct(struct cx_cycle *cycle)
 /* The dead that have a finalizer, and all they reach, were out of everybody's reach: no thread is asked again. */
 static enum cx_progress cycle_revive_gct(struct cx_cycle *cycle)
 {
-    return cx_finalize_revive_gct(&cycle->marker) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+    if (cx_finalize_revive_gct(&cycle->marker))
+        return CX_PROGRESS_MORE;
+    CX_POINT("revived");
+    return CX_PROGRESS_DONE;
 }
 
 static enum cx_progress cycle_forget_weak_gct(struct cx_cycle *cycle)

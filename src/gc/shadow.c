@@ -67,16 +67,23 @@ bool cx_shadow_make_room_self(struct cx_shadow *shadow, const coex_handle *top, 
 
 /* ----------------------------------------------------------------- frozen */
 
-/* What each frozen word held, for the check. */
+/* Where what the first `end` words held is kept, for the check; NULL: nowhere. */
+static uint64_t *shadow_copy_of(const struct cx_shadow *shadow, uint64_t end)
+{
+    if (!CX_CHECKED || shadow->range.base == NULL)
+        return shadow->copy;
+    return end * sizeof(uint64_t) <= shadow->copy_range.committed ? (uint64_t *)(void *)shadow->copy_range.base : NULL;
+}
+
 static void shadow_copy(struct cx_shadow *shadow, uint64_t end)
 {
-    size_t bytes = shadow->range.base != NULL ? shadow->range.reserved : (size_t)(shadow->end - shadow->base) * sizeof(uint64_t);
-    if (shadow->copy_range.base == NULL && (end == 0 || !cx_range_reserve(&shadow->copy_range, bytes, bytes)))
+    size_t bytes = shadow->range.reserved;
+    if (bytes != 0 && shadow->copy_range.base == NULL && (end == 0 || !cx_range_reserve(&shadow->copy_range, bytes, bytes)))
         return;
-    if (!cx_range_commit(&shadow->copy_range, end * sizeof(uint64_t)))
+    if (bytes != 0 && !cx_range_commit(&shadow->copy_range, end * sizeof(uint64_t)))
         return;
-    uint64_t *copy = (uint64_t *)(void *)shadow->copy_range.base;
-    for (uint64_t i = 0; i < end; i++)
+    uint64_t *copy = shadow_copy_of(shadow, end);
+    for (uint64_t i = 0; copy != NULL && i < end; i++)
         copy[i] = cx_shadow_reference(shadow, i);
 }
 
@@ -162,9 +169,9 @@ static bool shadow_is_changed(const struct cx_shadow *shadow, const uint64_t *co
 
 void cx_shadow_check_span(const struct cx_shadow *shadow, struct cx_span span, bool locals, uint64_t thread_id)
 {
-    if (!CX_CHECKED || span.to * sizeof(uint64_t) > shadow->copy_range.committed)
+    const uint64_t *copy = CX_CHECKED ? shadow_copy_of(shadow, span.to) : NULL;
+    if (copy == NULL)
         return;
-    const uint64_t *copy = (const uint64_t *)(const void *)shadow->copy_range.base;
     uint64_t was, is;
     for (uint64_t i = span.from; i < span.to; i++) {
         bool local = (cx_a64_load_relaxed(cx_a64_at(&shadow->base[i])) & COEX_GC_LOCAL_BIT) != 0;
@@ -177,9 +184,9 @@ void cx_shadow_check_span(const struct cx_shadow *shadow, struct cx_span span, b
 void cx_shadow_note_change(struct cx_shadow *shadow, const coex_handle *slot, coex_handle value)
 {
     uint64_t end = CX_CHECKED ? (uint32_t)cx_a64_load_acquire(&shadow->frozen) : 0;
-    if (end * sizeof(uint64_t) > shadow->copy_range.committed)
+    uint64_t *copy = shadow_copy_of(shadow, end);
+    if (copy == NULL)
         return;
-    uint64_t *copy = (uint64_t *)(void *)shadow->copy_range.base;
     uint64_t reference = cx_is_reference(value) ? value : 0;
     uint64_t local = (uint64_t)(uintptr_t)slot | COEX_GC_LOCAL_BIT;
     for (uint64_t i = 0; i < end; i++) {

@@ -18,6 +18,8 @@ int cx_stacks_init(struct cx_stacks *stacks)
         cx_range_release(&stacks->range);
         return cx_error_set(COEX_GC_ENOMEM, "no address space for coroutine stacks");
     }
+    if (CX_CHECKED) /* if there is no room for it, coroutine stacks are not checked */
+        (void)cx_range_reserve(&stacks->copies, stacks->arena.reserved, stacks->arena.reserved);
     cx_mutex_init(&stacks->lock, CX_RANK_STACKS);
     return COEX_GC_OK;
 }
@@ -28,6 +30,7 @@ void cx_stacks_fini(struct cx_stacks *stacks)
     for (uint32_t i = 0; i < count; i++)
         cx_shadow_fini(cx_stack_at(stacks, i));
     cx_mutex_fini(&stacks->lock);
+    cx_range_release(&stacks->copies);
     cx_range_release(&stacks->arena);
     cx_range_release(&stacks->range);
 }
@@ -93,6 +96,8 @@ static coex_handle *stack_take_words_locked(struct cx_stacks *stacks, unsigned s
     uint64_t bytes = (uint64_t)sizeof(coex_handle) << size_class;
     if (bytes > stacks->arena.reserved - stacks->arena_used || !stack_commit(&stacks->arena, stacks->arena_used + bytes))
         return NULL;
+    if (stacks->copies.base != NULL)
+        (void)stack_commit(&stacks->copies, stacks->arena.committed);
     words = (coex_handle *)(void *)(stacks->arena.base + stacks->arena_used);
     stacks->arena_used += bytes;
     return words;
@@ -113,6 +118,9 @@ struct cx_shadow *cx_stack_create(struct cx_stacks *stacks, uint64_t slots, uint
     cx_mutex_unlock(&stacks->lock);
     if (words == NULL)
         return NULL;
+    size_t place = (size_t)((char *)words - stacks->arena.base);
+    bool checked = stacks->copies.base != NULL && place + ((size_t)sizeof *words << size_class) <= stacks->copies.committed;
+    stack->copy = checked ? (uint64_t *)(void *)(stacks->copies.base + place) : NULL;
     stack->base = words;
     stack->end = words + ((size_t)1 << size_class);
     stack->size_class = size_class;

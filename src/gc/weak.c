@@ -144,7 +144,10 @@ coex_handle cx_weak_get_self(struct cx_thread *self, cx_a64 *cell)
         if ((w & WEAK_STATE_MASK) == WEAK_CLEARED) {
             if (cx_a64_load_seq(&weak_state.word) == w)
                 return 0;
-        } else if (cx_a64_cas_seq(&weak_state.word, &w, w + WEAK_ONE)) {
+        } else {
+            CX_POINT("weak-before-swap");
+            if (!cx_a64_cas_seq(&weak_state.word, &w, w + WEAK_ONE))
+                continue;
             CX_POINT("weak-between-swap-and-shade");
             cx_shade_self(self, target); /* after the swap: INV-WEAK-1 */
             return target;

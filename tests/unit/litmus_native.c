@@ -33,7 +33,7 @@ static void stay_on_core(unsigned number)
     cpu_set_t all, one;
     if (sched_getaffinity(0, sizeof all, &all) != 0) return;
     CPU_ZERO(&one);
-    for (int i = 0; i < CPU_SETSIZE; i++) {
+    for (size_t i = 0; i < CPU_SETSIZE; i++) {
         if (CPU_ISSET(i, &all) && number-- == 0) CPU_SET(i, &one);
     }
     if (CPU_COUNT(&one) == 1) sched_setaffinity(0, sizeof one, &one);
