@@ -555,8 +555,8 @@ inline load(x)
   put_into_frame(field[x])
 }
 
-/* The part of a store up to the compare-and-swap. INV-BARRIER-1: the value that the store replaces is shaded before the store is
- * visible, unless it was born in this cycle. INV-BARRIER-2: until MARK, so is the value that it writes. */
+/* INV-BARRIER-1: the value that a store replaces is shaded before the thread's next answer, unless it was born in this cycle.
+ * INV-BARRIER-2: until MARK, so is the value that it writes, born or not. */
 inline shade_old()
 {
   if
@@ -571,6 +571,7 @@ inline shade_new()
   :: else
   fi
 }
+/* INV-BARRIER-4: global root cells have the same barrier. */
 #define BARRIERED (barrier[me] && !(without(GLOBAL_BARRIER) && x == 0))
 
 /* ---- the return barrier ---- */
@@ -925,7 +926,7 @@ inline trace_one()
 
 #ifdef WATERMARK
 #define ANY_FROZEN ANY(FROZEN)
-/* The oldest frozen frame of some thread: claim it, scan it, say so. */
+/* The oldest frozen frame of some thread: claim it, scan it, say so. INV-FRAME-3: meanwhile the thread does not go away. */
 inline scan_frozen()
 {
   atomic { grey == 0 && ANY_FROZEN ->
@@ -1058,7 +1059,8 @@ inline sweep_lines()
 
 /* --------------------------------------------------------------------------------------------------- collector: the cycle */
 
-/* INV-START-1: bits are cleared when every barrier is off and every colour white, before SYNC is published. No lock is held. */
+/* INV-START-1: bits are cleared before SYNC is published. INV-START-2: and after all have answered IDLE: every barrier is off,
+ * every colour white. No lock is held. INV-BORN-3: no born bit outlives its cycle. */
 inline clear_one(h)
 {
   marked = marked & ~SET(h);
@@ -1074,7 +1076,7 @@ proctype collector()
 #endif
 
 start:
-  /* ---- Start, handle by handle; then SYNC ---- */
+  /* ---- Start, handle by handle; SYNC ---- */
 #ifdef LINES
   atomic { line_marked = 0; line_held = 0; line_passed = 0 };
 #endif
@@ -1105,7 +1107,7 @@ start:
   atomic { clear_one(1); clear_one(2) };
 #endif
 
-  /* ---- ROOTS ---- */
+  /* ---- ROOTS. INV-BARRIER-5: every barrier is on before the first root scan ---- */
   AWAIT_THEN(publish(ROOTS));
 #endif
 
@@ -1144,7 +1146,7 @@ sweep:
   sweep_lines();
 #endif
 
-  /* ---- IDLE ---- */
+  /* ---- IDLE. INV-IDLE-3: published when the sweep has ended ---- */
 #if WITHOUT != SWEEP_BEFORE_IDLE
   atomic { publish(IDLE) };
 #endif

@@ -44,7 +44,8 @@ static int stream_write(struct port port, struct buffer *text)
     struct stream *stream = stream_acquire(port);
     int error = EBADF;
     if (stream != NULL) {
-        error = fwrite(text->text, 1, text->length, stream->file) == text->length ? 0 : errno;
+        bool written = text->length == 0 || fwrite(text->text, 1, text->length, stream->file) == text->length;
+        error = written ? 0 : errno;
         stream_release(stream);
     }
     free(text->text);

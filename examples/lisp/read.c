@@ -10,9 +10,10 @@ static value read_fail(struct reader *reader, const char *error)
     return 0;
 }
 
+/* Something is missing: because the text ends, unless there was an error before. */
 static value read_ended(struct reader *reader, const char *error)
 {
-    reader->incomplete = true;
+    reader->incomplete = reader->error == NULL || reader->incomplete;
     return read_fail(reader, error);
 }
 
@@ -62,7 +63,7 @@ static value read_list(struct vm *vm, struct reader *reader)
         if (dot) {
             slots[0] = item;
             skip_blanks(reader);
-            if (peek(reader) != ')') item = read_fail(reader, "more than one thing after a dot");
+            if (peek(reader) != ')') read_fail(reader, "more than one thing after a dot");
             break;
         }
         coex_gc_root(item);

@@ -415,6 +415,7 @@ void *coex_gc_pin(coex_handle h)
 void coex_gc_unpin(coex_handle h)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_unpin");
+    api_object("coex_gc_unpin", h); /* what is pinned is alive */
     if (!cx_roots_unpin_self(self, h))
         cx_fatal("coex_gc_unpin: handle %llu is not pinned", (unsigned long long)h);
 }

@@ -347,7 +347,7 @@ static void use_weak_map(unsigned index, void *arg)
 
 static void *collect_for_some_time(void *unused)
 {
-    double until = now_seconds() + (test_is_large() ? 30 : 1.5);
+    double until = now_seconds() + (test_is_large() ? 30 : 0.8);
     while (now_seconds() < until) coex_gc_collect();
     flag_set(&enough);
     return unused;

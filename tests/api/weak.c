@@ -203,7 +203,7 @@ static void die_together(void)
     slots[0] = new_leaf();
     for (unsigned i = 0; i < WATCHERS; i++) refs_set(coex_gc_global_load(&shared), i, coex_gc_weak_new(slots[0]));
     coex_gc_leave_frame(slots);
-    collect_beside(2, watch_it_die, 1.5);
+    collect_beside(2, watch_it_die, 0.8);
     printf("%" PRIu64 " rounds have seen the end, %" PRIu64 " cycles\n", seen_dead, stats_now().collections_completed);
     coex_gc_remove_global_root(&shared);
     coex_gc_shutdown();
@@ -262,7 +262,7 @@ static void many_gets(void)
 {
     start_shared(PLACES);
     hits = misses = 0;
-    collect_beside(3, share_weakly, 1.5);
+    collect_beside(3, share_weakly, 0.8);
     printf("%" PRIu64 " gets of living, %" PRIu64 " of dead, %" PRIu64 " cycles\n", hits, misses, stats_now().collections_completed);
     ck_assert_int_eq(coex_gc_validate_heap(), 0);
     coex_gc_remove_global_root(&shared);
