@@ -31,7 +31,7 @@ test: ## build the release and checked presets and run all tests of both
 test-%: ## the same for one preset: release, dev, checked, asan, tsan, hard
 	@scripts/bootstrap test
 	@scripts/build $*
-	@ctest --preset $*
+	@scripts/test build/$*
 
 bench: ## build the benchmarks and run them
 	@scripts/bootstrap bench

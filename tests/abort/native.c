@@ -115,8 +115,7 @@ static void touch_in_native_mode(void *index)
 TEST_TIMEOUT(whatever_touches_a_handle_or_a_slot_in_native_mode_is_reported, 40)
 {
     if (!test_is_checked()) return;
-    for (size_t i = 0; i < sizeof touches / sizeof touches[0]; i++)
-        expect_abort(touch_in_native_mode, &i, touches[i].line);
+    for (size_t i = 0; i < sizeof touches / sizeof touches[0]; i++) expect_abort(touch_in_native_mode, &i, touches[i].line);
 }
 
 static void *come_back_between(void *unused)
@@ -277,13 +276,63 @@ TEST_ABORTS(pinning_an_immediate_is_reported, "coex_gc_pin") { start(), coex_gc_
 /* ---- weak things ------------------------------------------------------------------------------------------------------ */
 
 TEST_ABORTS(weak_get_of_an_ordinary_object_is_reported, "coex_gc_weak_get") { start(), coex_gc_weak_get(some); }
-TEST_ABORTS(weak_get_of_an_ephemeron_is_reported, "coex_gc_weak_get") { start(), coex_gc_weak_get(coex_gc_ephemeron_new(some, some)); }
+TEST_ABORTS(weak_get_of_an_ephemeron_is_reported, "coex_gc_weak_get")
+{
+    start(), coex_gc_weak_get(coex_gc_ephemeron_new(some, some));
+}
 TEST_ABORTS(ephemeron_key_of_a_weak_reference_is_reported, "coex_gc_ephemeron_key")
 {
     start();
     coex_gc_ephemeron_key(coex_gc_weak_new(some));
 }
 TEST_ABORTS(ephemeron_value_of_null_is_reported, "coex_gc_ephemeron_value") { start(), coex_gc_ephemeron_value(0); }
+
+/* A copy made by hand would be in no list: nobody would ever clear it. */
+TEST_ABORTS(allocating_with_the_type_of_a_weak_reference_is_reported, "coex_gc_alloc")
+{
+    start();
+    slots[1] = coex_gc_weak_new(some);
+    coex_gc_alloc(coex_gc_size(slots[1]), coex_gc_type_of(slots[1]));
+}
+
+TEST_ABORTS(allocating_with_the_type_of_an_ephemeron_is_reported, "coex_gc_alloc")
+{
+    start();
+    slots[1] = coex_gc_ephemeron_new(some, some);
+    coex_gc_alloc(coex_gc_size(slots[1]), coex_gc_type_of(slots[1]));
+}
+
+static void store_into_ephemeron(void *unused)
+{
+    (void)unused;
+    start();
+    slots[1] = coex_gc_ephemeron_new(some, some);
+    coex_gc_store(slots[1], 0, some);
+}
+
+static void exchange_in_weak(void *unused)
+{
+    (void)unused;
+    start();
+    slots[1] = coex_gc_weak_new(some);
+    coex_gc_exchange(slots[1], 0, 0);
+}
+
+static void load_from_weak(void *unused)
+{
+    (void)unused;
+    start();
+    slots[1] = coex_gc_weak_new(some);
+    coex_gc_load(slots[1], 0);
+}
+
+TEST(the_cells_of_weak_things_are_not_fields)
+{
+    if (!test_is_checked()) return;
+    expect_abort(store_into_ephemeron, NULL, "coex_gc_store");
+    expect_abort(exchange_in_weak, NULL, "coex_gc_exchange");
+    expect_abort(load_from_weak, NULL, "coex_gc_load");
+}
 
 /* ---- coroutines -------------------------------------------------------------------------------------------------------- */
 

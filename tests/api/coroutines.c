@@ -265,7 +265,8 @@ static uint64_t stop_p99(unsigned stacks)
     }
     coex_gc_times stops = stats_now().stop_cpu;
     coex_gc_shutdown();
-    printf("%u stacks: %" PRIu64 " stops, p99 %.1f us, max %.1f us\n", stacks, stops.count, (double)stops.p99 / 1e3, (double)stops.max / 1e3);
+    printf("%u stacks: %" PRIu64 " stops, p99 %.1f us, max %.1f us\n", stacks, stops.count, (double)stops.p99 / 1e3,
+           (double)stops.max / 1e3);
     return stops.p99;
 }
 

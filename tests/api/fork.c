@@ -70,7 +70,8 @@ static void be_busy(unsigned index, void *arg)
     count_up(&busy_threads);
     while (!flag_is_set(&enough)) {
         unsigned i = (unsigned)rng_below(&rng, 16);
-        slots[i] = rng_one_in(&rng, 2) ? new_leaf() : node_make(node_fresh_id(NODE_LINK), (coex_handle[]){slots[(i + 1) % 16], 0}, 2, 0);
+        slots[i] =
+            rng_one_in(&rng, 2) ? new_leaf() : node_make(node_fresh_id(NODE_LINK), (coex_handle[]){slots[(i + 1) % 16], 0}, 2, 0);
         if (node_depth(slots[i]) > 50) slots[i] = 0;
         if (rng_one_in(&rng, 10)) slots[16] = coex_gc_weak_new(slots[i]);
         if (rng_one_in(&rng, 10)) slots[17] = coex_gc_ephemeron_new(slots[i], slots[(i + 5) % 16]);
@@ -165,4 +166,3 @@ static void generations_of_forks(void)
 }
 
 TEST(the_child_of_a_child_has_a_working_collector_too) { both_ways(generations_of_forks); }
-

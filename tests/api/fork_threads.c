@@ -44,10 +44,7 @@ static void child_of_unknown(void)
     coex_gc_shutdown();
 }
 
-static void child_of_unknown_shuts_down(void)
-{
-    coex_gc_shutdown(); /* nobody is managed: the forking thread may */
-}
+static void child_of_unknown_shuts_down(void) { coex_gc_shutdown(); /* nobody is managed: the forking thread may */ }
 
 static void *fork_unregistered(void *unused)
 {

@@ -125,7 +125,8 @@ static void allocate_fast(unsigned index, void *arg)
         if (round < 10) continue; /* it has to settle first */
         __atomic_fetch_add(&fullness.samples, 1, __ATOMIC_RELAXED);
         __atomic_fetch_add(&fullness.past_twice, percent > 200, __ATOMIC_RELAXED);
-        if (percent > __atomic_load_n(&fullness.worst, __ATOMIC_RELAXED)) __atomic_store_n(&fullness.worst, percent, __ATOMIC_RELAXED);
+        if (percent > __atomic_load_n(&fullness.worst, __ATOMIC_RELAXED))
+            __atomic_store_n(&fullness.worst, percent, __ATOMIC_RELAXED);
     }
     coex_gc_leave_frame(slot);
     coex_gc_unregister_thread();
@@ -142,8 +143,8 @@ TEST_TIMEOUT(heap_settles_within_twice_its_goal, 120)
     coex_gc_enter_native();
     run_threads((unsigned)sysconf(_SC_NPROCESSORS_ONLN), allocate_fast, NULL);
     coex_gc_leave_native();
-    printf("past twice the goal in %" PRIu64 " of %" PRIu64 " samples, at most %" PRIu64 " %%\n", fullness.past_twice, fullness.samples,
-           fullness.worst);
+    printf("past twice the goal in %" PRIu64 " of %" PRIu64 " samples, at most %" PRIu64 " %%\n", fullness.past_twice,
+           fullness.samples, fullness.worst);
     ck_assert_uint_eq(stats_now().hard_limit_waits, 0);
     if (!test_is_sanitized()) ck_assert_uint_lt(fullness.past_twice * 4, fullness.samples);
     coex_gc_shutdown();
@@ -266,8 +267,9 @@ TEST(every_kind_of_allocation_stops_at_the_limit_and_goes_on_after_it)
     static const struct {
         enum node_kind kind;
         uint32_t count, words;
-    } sorts[] = {{NODE_LEAF, 0, 0},     {NODE_LINK, 2, 0},    {NODE_TUPLE, 900, 0}, {NODE_BLOB, 0, 10},    {NODE_BLOB, 0, 1015},
-                 {NODE_BLOB, 0, 1100}, {NODE_BLOB, 0, 20000}, {NODE_TRACED, 30, 0}, {NODE_ALIGNED, 0, 0}, {NODE_CELL, NODE_CELL_FIELDS, 0}};
+    } sorts[] = {
+        {NODE_LEAF, 0, 0},    {NODE_LINK, 2, 0},     {NODE_TUPLE, 900, 0}, {NODE_BLOB, 0, 10},   {NODE_BLOB, 0, 1015},
+        {NODE_BLOB, 0, 1100}, {NODE_BLOB, 0, 20000}, {NODE_TRACED, 30, 0}, {NODE_ALIGNED, 0, 0}, {NODE_CELL, NODE_CELL_FIELDS, 0}};
     static coex_handle children[900];
     start_limited();
     coex_handle *slot = coex_gc_enter_frame(200000);

@@ -270,7 +270,8 @@ TEST(a_native_call_is_one_line)
     COEX_GC_NATIVE(length = read(ends[0], text, sizeof text - 1));
     ck_assert_int_eq((int)length, 5);
     ck_assert_str_eq(text, "hello");
-    if (length == 5) COEX_GC_NATIVE(length = write(ends[1], text, 5)); /* a statement, wherever one may stand */
+    if (length == 5)
+        COEX_GC_NATIVE(length = write(ends[1], text, 5)); /* a statement, wherever one may stand */
     else
         ck_abort();
     close(ends[0]);

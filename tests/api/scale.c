@@ -97,8 +97,8 @@ static stops measure_stops(uint64_t depth)
     run_threads(1, stop_at_depth, &it);
     coex_gc_leave_native();
     coex_gc_shutdown();
-    printf("%10" PRIu64 " frames: %" PRIu64 " stops, p50 %" PRIu64 " ns, p99 %" PRIu64 " ns, max %" PRIu64 " ns\n", depth, it.cpu.count,
-           it.cpu.p50, it.cpu.p99, it.cpu.max);
+    printf("%10" PRIu64 " frames: %" PRIu64 " stops, p50 %" PRIu64 " ns, p99 %" PRIu64 " ns, max %" PRIu64 " ns\n", depth,
+           it.cpu.count, it.cpu.p50, it.cpu.p99, it.cpu.max);
     return it;
 }
 

@@ -72,8 +72,8 @@ static void expect_consistent(const coex_gc_stats *stats)
     expect(stats->fragmentation_ratio_percent <= 100);
     expect(stats->last_gc_duration_ns <= stats->total_gc_time_ns);
     expect(stats->objects_swept_last_cycle <= stats->handles_retired_last_cycle);
-    const coex_gc_times *times[] = {&stats->stop_cpu, &stats->stop_wall, &stats->handshake, &stats->stop_cpu_last,
-                                    &stats->stop_wall_last, &stats->handshake_last};
+    const coex_gc_times *times[] = {&stats->stop_cpu,      &stats->stop_wall,      &stats->handshake,
+                                    &stats->stop_cpu_last, &stats->stop_wall_last, &stats->handshake_last};
     for (unsigned i = 0; i < sizeof times / sizeof times[0]; i++) {
         expect(times[i]->p50 <= times[i]->p99 && times[i]->p99 <= times[i]->p999 && times[i]->p999 <= times[i]->max);
         expect((times[i]->count == 0) == (times[i]->max == 0) || times[i]->max == 0);
@@ -87,7 +87,8 @@ static void work(test_rng *rng)
     coex_gc_register_thread();
     coex_handle *slot = coex_gc_enter_frame(20);
     while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-        slot[rng_below(rng, 20)] = node_make(node_fresh_id(NODE_BLOB), NULL, 0, (uint32_t)rng_below(rng, rng_one_in(rng, 50) ? 5000 : 40));
+        slot[rng_below(rng, 20)] =
+            node_make(node_fresh_id(NODE_BLOB), NULL, 0, (uint32_t)rng_below(rng, rng_one_in(rng, 50) ? 5000 : 40));
         if (rng_one_in(rng, 5000)) coex_gc_async();
     }
     coex_gc_leave_frame(slot);

@@ -229,7 +229,8 @@ static void share_weakly(unsigned index, void *arg)
         coex_handle table = coex_gc_global_load(&shared);
         uint64_t place = rng_below(&rng, PLACES), slot = rng_below(&rng, 32);
         if (rng_one_in(&rng, 3)) {
-            kept[32] = slot % 2 ? node_make(node_fresh_id(NODE_LINK), (coex_handle[]){kept[slot], kept[slot - 1]}, 2, 0) : new_leaf();
+            kept[32] =
+                slot % 2 ? node_make(node_fresh_id(NODE_LINK), (coex_handle[]){kept[slot], kept[slot - 1]}, 2, 0) : new_leaf();
             if (node_depth(kept[32]) > 20) kept[slot] = kept[32] = new_leaf();
             if (rng_one_in(&rng, 4)) kept[slot] = kept[32];
             refs_set(coex_gc_global_load(&shared), place, coex_gc_weak_new(kept[32]));
@@ -247,8 +248,8 @@ static void share_weakly(unsigned index, void *arg)
         kept[32] = target;
         if (rng_one_in(&rng, 3)) make_garbage(3);
         coex_gc_safepoint();
-        node_expect(kept[32], id);                               /* what a get has given is not taken back */
-        expect_eq(coex_gc_weak_get(kept[33]), kept[32]);         /* and the reference says so */
+        node_expect(kept[32], id);                       /* what a get has given is not taken back */
+        expect_eq(coex_gc_weak_get(kept[33]), kept[32]); /* and the reference says so */
         node_walk(kept[32], 5, &rng);
         if (rng_one_in(&rng, 20)) kept[slot] = kept[32];
         kept[32] = kept[33] = 0;
@@ -263,7 +264,8 @@ static void many_gets(void)
     start_shared(PLACES);
     hits = misses = 0;
     collect_beside(3, share_weakly, 0.8);
-    printf("%" PRIu64 " gets of living, %" PRIu64 " of dead, %" PRIu64 " cycles\n", hits, misses, stats_now().collections_completed);
+    printf("%" PRIu64 " gets of living, %" PRIu64 " of dead, %" PRIu64 " cycles\n", hits, misses,
+           stats_now().collections_completed);
     ck_assert_int_eq(coex_gc_validate_heap(), 0);
     coex_gc_remove_global_root(&shared);
     coex_gc_shutdown();

@@ -54,10 +54,7 @@ enum { WORK = SLOTS - 2, MORE = SLOTS - 1 };
 
 static coex_handle any_slot(worker *self) { return self->slot[rng_below(&self->rng, WORK)]; }
 
-static void put(worker *self, coex_handle node)
-{
-    self->slot[rng_below(&self->rng, WORK)] = node_depth(node) < 30 ? node : 0;
-}
+static void put(worker *self, coex_handle node) { self->slot[rng_below(&self->rng, WORK)] = node_depth(node) < 30 ? node : 0; }
 
 static coex_handle some_node(worker *self)
 {
@@ -68,7 +65,8 @@ static coex_handle some_node(worker *self)
     case 1:
         return node_make(node_fresh_id(NODE_TRACED), children, 2, 0);
     case 2:
-        return node_make(node_fresh_id(NODE_BLOB), NULL, 0, (uint32_t)rng_below(&self->rng, rng_one_in(&self->rng, 100) ? 3000 : 30));
+        return node_make(node_fresh_id(NODE_BLOB), NULL, 0,
+                         (uint32_t)rng_below(&self->rng, rng_one_in(&self->rng, 100) ? 3000 : 30));
     default:
         return new_leaf();
     }
@@ -310,17 +308,28 @@ static void work(worker *self)
 {
     uint64_t what = rng_below(&self->rng, 1000);
     self->slot[WORK] = self->slot[MORE] = 0;
-    if (what < 300) do_allocate(self);
-    else if (what < 400) do_native(self);
-    else if (what < 480) do_pin(self);
-    else if (what < 630) do_weak(self);
-    else if (what < 730) do_ephemeron(self);
-    else if (what < 800) do_mortal(self);
-    else if (what < 950) do_coroutine(self);
-    else if (what < 985) do_unwind(self);
-    else if (what < 997) do_thread(self);
-    else if (what < 998) do_fork(self);
-    else coex_gc_async();
+    if (what < 300)
+        do_allocate(self);
+    else if (what < 400)
+        do_native(self);
+    else if (what < 480)
+        do_pin(self);
+    else if (what < 630)
+        do_weak(self);
+    else if (what < 730)
+        do_ephemeron(self);
+    else if (what < 800)
+        do_mortal(self);
+    else if (what < 950)
+        do_coroutine(self);
+    else if (what < 985)
+        do_unwind(self);
+    else if (what < 997)
+        do_thread(self);
+    else if (what < 998)
+        do_fork(self);
+    else
+        coex_gc_async();
 }
 
 static void run_worker(unsigned index, void *arg)
@@ -370,8 +379,8 @@ static void run(coex_gc_config *config)
     start_with(config);
     nodes_init();
     refs = type_refs();
-    mortals = type_from(
-        &(coex_gc_type){.name = "mortal", .size = 8, .flags = COEX_GC_MUTABLE, .ref_offsets = offsets, .ref_count = 1, .finalize = say_goodbye});
+    mortals = type_from(&(coex_gc_type){
+        .name = "mortal", .size = 8, .flags = COEX_GC_MUTABLE, .ref_offsets = offsets, .ref_count = 1, .finalize = say_goodbye});
     add_table(&weak_table, new_refs(refs, PLACES));
     add_table(&ephemeron_table, new_refs(refs, PLACES));
     add_table(&mailbox, 0);

@@ -18,7 +18,7 @@ typedef struct child {
     uint64_t seed;
     uint64_t letter_id; /* of the cell it is given: {input, result} */
     uint64_t input_id;
-    unsigned levels;    /* of children of its own */
+    unsigned levels; /* of children of its own */
 } child;
 
 static void family(test_rng *rng, unsigned levels);

@@ -199,4 +199,7 @@ static void run_coroutines(enum stress_runtime runtime)
 
 TEST_TIMEOUT(coroutines_that_any_thread_runs_lose_nothing, STRESS_TIMEOUT) { run_coroutines(STRESS_PLAIN); }
 TEST_TIMEOUT(coroutines_that_any_thread_runs_lose_nothing_verified, STRESS_TIMEOUT) { run_coroutines(STRESS_VERIFIED); }
-TEST_TIMEOUT(coroutines_that_any_thread_runs_lose_nothing_with_a_cycle_at_every_chance, STRESS_TIMEOUT) { run_coroutines(STRESS_HOSTILE); }
+TEST_TIMEOUT(coroutines_that_any_thread_runs_lose_nothing_with_a_cycle_at_every_chance, STRESS_TIMEOUT)
+{
+    run_coroutines(STRESS_HOSTILE);
+}

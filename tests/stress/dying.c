@@ -116,7 +116,8 @@ static void do_publish_weak(actor *self)
         self->slot[5] = coex_gc_weak_new(self->slot[i]);
     expect(self->slot[5] != 0);
     coex_gc_store(coex_gc_global_load(&weak_root), rng_below(&self->rng, BOARD) * 8, self->slot[5]);
-    if (rng_one_in(&self->rng, 3)) coex_gc_store(coex_gc_global_load(&strong_root), rng_below(&self->rng, BOARD) * 8, self->slot[i]);
+    if (rng_one_in(&self->rng, 3))
+        coex_gc_store(coex_gc_global_load(&strong_root), rng_below(&self->rng, BOARD) * 8, self->slot[i]);
     self->slot[5] = 0;
 }
 
@@ -203,4 +204,7 @@ static void run_dying(enum stress_runtime runtime)
 
 TEST_TIMEOUT(weak_things_and_finalizers_keep_their_promises, STRESS_TIMEOUT) { run_dying(STRESS_PLAIN); }
 TEST_TIMEOUT(weak_things_and_finalizers_keep_their_promises_verified, STRESS_TIMEOUT) { run_dying(STRESS_VERIFIED); }
-TEST_TIMEOUT(weak_things_and_finalizers_keep_their_promises_with_a_cycle_at_every_chance, STRESS_TIMEOUT) { run_dying(STRESS_HOSTILE); }
+TEST_TIMEOUT(weak_things_and_finalizers_keep_their_promises_with_a_cycle_at_every_chance, STRESS_TIMEOUT)
+{
+    run_dying(STRESS_HOSTILE);
+}

@@ -21,7 +21,7 @@ typedef struct actor {
     test_rng rng;
     coex_handle *cell[CELLS]; /* global roots of this thread's own, and what they must name */
     uint64_t cell_id[CELLS];
-    unsigned depth;           /* of calls */
+    unsigned depth; /* of calls */
     bool may_spawn;
 } actor;
 
@@ -68,7 +68,8 @@ static void do_make(actor *self, frame *here)
     if (kind == NODE_CELL) count = NODE_CELL_FIELDS;
     if (kind == NODE_TRACED) count = (uint32_t)rng_below(&self->rng, 6);
     if (kind == NODE_TUPLE) count = (uint32_t)rng_below(&self->rng, rng_one_in(&self->rng, 50) ? 4000 : 10);
-    if (kind == NODE_BLOB) words = (uint32_t)rng_below(&self->rng, rng_one_in(&self->rng, 100) ? 30000 : rng_one_in(&self->rng, 8) ? 1000 : 12);
+    if (kind == NODE_BLOB)
+        words = (uint32_t)rng_below(&self->rng, rng_one_in(&self->rng, 100) ? 30000 : rng_one_in(&self->rng, 8) ? 1000 : 12);
     for (uint32_t i = 0; i < count; i++) children[i] = any_child(self, here);
     uint64_t id = node_fresh_id(kind);
     coex_handle made = node_make(id, children, count, words);
@@ -239,7 +240,8 @@ static void do_sink(actor *self, frame *here)
 static void jump_back(void *to) { longjmp(*(jmp_buf *)to, 1); }
 
 /* Down some frames, then all of them gone at once; an argument that only a lost frame has rooted is published before. */
-static void throw_from(actor *self, coex_handle argument, uint64_t id, unsigned levels, coex_handle *target, void (*jump)(void *), void *to)
+static void throw_from(actor *self, coex_handle argument, uint64_t id, unsigned levels, coex_handle *target, void (*jump)(void *),
+                       void *to)
 {
     frame here = {.slot = coex_gc_enter_frame(SLOTS)};
     steps(self, &here, 1);
@@ -398,9 +400,9 @@ static void steps(actor *self, frame *here, uint64_t count)
         void (*run)(actor *, frame *);
         unsigned weight;
     } what[] = {
-        {do_make, 40},   {do_walk, 10},     {do_publish, 12}, {do_take, 12},    {do_exchange, 8}, {do_compare_exchange, 8}, {do_rewire, 16},
-        {do_call, 6},    {do_sink, 1},      {do_throw, 2},    {do_locals, 4},   {do_global, 6},   {do_safepoint, 6},        {do_native, 4},
-        {do_collect, 3}, {do_new_board, 1}, {do_spawn, 2},    {do_drop, 1},
+        {do_make, 40},     {do_walk, 10},  {do_publish, 12}, {do_take, 12},     {do_exchange, 8}, {do_compare_exchange, 8},
+        {do_rewire, 16},   {do_call, 6},   {do_sink, 1},     {do_throw, 2},     {do_locals, 4},   {do_global, 6},
+        {do_safepoint, 6}, {do_native, 4}, {do_collect, 3},  {do_new_board, 1}, {do_spawn, 2},    {do_drop, 1},
     };
     unsigned whole = 0;
     for (size_t i = 0; i < sizeof what / sizeof what[0]; i++) whole += what[i].weight;

@@ -93,7 +93,8 @@ static void do_copy(owner *self)
 
 static void do_read(owner *self)
 {
-    for (int i = 0; i < 8; i++) node_walk(coex_gc_load(table(), rng_below(&self->rng, PLACES) * sizeof(coex_handle)), 20, &self->rng);
+    for (int i = 0; i < 8; i++)
+        node_walk(coex_gc_load(table(), rng_below(&self->rng, PLACES) * sizeof(coex_handle)), 20, &self->rng);
     expect_own(self, any_own(self));
 }
 

@@ -25,7 +25,8 @@ static inline void wait_for(pid_t child)
     int status;
     while (waitpid(child, &status, 0) < 0) expect(errno == EINTR);
     if (WIFSIGNALED(status))
-        test_fail(__FILE__, __LINE__, "the child was ended by signal %d%s", WTERMSIG(status), WTERMSIG(status) == SIGALRM ? ": it hung" : "");
+        test_fail(__FILE__, __LINE__, "the child was ended by signal %d%s", WTERMSIG(status),
+                  WTERMSIG(status) == SIGALRM ? ": it hung" : "");
     expect_eq((uint64_t)WEXITSTATUS(status), 0);
 }
 

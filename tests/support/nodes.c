@@ -43,8 +43,8 @@ static void register_kind(enum node_kind kind, const coex_gc_type *type)
 void nodes_init(void)
 {
     static const uint32_t link_refs[] = {offsetof(link_node, child[0]), offsetof(link_node, child[1])};
-    static const uint32_t cell_refs[] = {offsetof(cell_node, field[0]), offsetof(cell_node, field[1]), offsetof(cell_node, field[2]),
-                                         offsetof(cell_node, field[3])};
+    static const uint32_t cell_refs[] = {offsetof(cell_node, field[0]), offsetof(cell_node, field[1]),
+                                         offsetof(cell_node, field[2]), offsetof(cell_node, field[3])};
     register_kind(NODE_LEAF, &(coex_gc_type){.name = "leaf", .size = sizeof(leaf_node)});
     register_kind(NODE_LINK, &(coex_gc_type){.name = "link", .size = sizeof(link_node), .ref_offsets = link_refs, .ref_count = 2});
     register_kind(NODE_TUPLE, &(coex_gc_type){.name = "tuple", .flags = COEX_GC_REF_ARRAY, .array_offset = sizeof(node_head)});
@@ -78,12 +78,18 @@ static const node_head *head_of(coex_handle node)
 }
 
 uint64_t node_id(coex_handle node) { return node_is(node) ? head_of(node)->id : 0; }
-uint32_t node_depth(coex_handle node) { return node_is(node) && node_kind_of(node_id(node)) != NODE_CELL ? head_of(node)->depth : 0; }
+uint32_t node_depth(coex_handle node)
+{
+    return node_is(node) && node_kind_of(node_id(node)) != NODE_CELL ? head_of(node)->depth : 0;
+}
 uint32_t node_count(coex_handle node) { return node_kind_of(node_id(node)) == NODE_BLOB ? 0 : head_of(node)->count; }
 uint64_t node_cell_offset(uint32_t index) { return offsetof(cell_node, field) + index * sizeof(coex_handle); }
 
 static uint64_t check_start(const node_head *head) { return node_mix(head->id ^ (uint64_t)head->depth << 32 ^ head->count); }
-static uint64_t check_child(uint64_t check, coex_handle child) { return node_mix(check ^ (node_is(child) ? node_id(child) : child)); }
+static uint64_t check_child(uint64_t check, coex_handle child)
+{
+    return node_mix(check ^ (node_is(child) ? node_id(child) : child));
+}
 
 coex_handle node_child(coex_handle node, uint32_t index)
 {
@@ -150,7 +156,8 @@ static void expect_zeroed(const uint64_t *words, uint64_t bytes, coex_handle nod
 {
     for (uint64_t i = 0; i < bytes / 8; i++) {
         if (words[i] != 0)
-            test_fail(__FILE__, __LINE__, "word %" PRIu64 " of new object %" PRIu64 " is 0x%" PRIx64 ", not zero", i, node, words[i]);
+            test_fail(__FILE__, __LINE__, "word %" PRIu64 " of new object %" PRIu64 " is 0x%" PRIx64 ", not zero", i, node,
+                      words[i]);
     }
 }
 
@@ -180,8 +187,8 @@ coex_handle node_make(uint64_t id, const coex_handle *children, uint32_t count, 
 
 static void fail_node(coex_handle node, const node_head *head, const char *what)
 {
-    test_fail(__FILE__, __LINE__, "handle %" PRIu64 " (id 0x%" PRIx64 ", check 0x%" PRIx64 ", depth %u, count %u at %p): %s", node, head->id,
-              head->check, head->depth, head->count, (const void *)head, what);
+    test_fail(__FILE__, __LINE__, "handle %" PRIu64 " (id 0x%" PRIx64 ", check 0x%" PRIx64 ", depth %u, count %u at %p): %s", node,
+              head->id, head->check, head->depth, head->count, (const void *)head, what);
 }
 
 static void verify_words(coex_handle node, const node_head *head)

@@ -40,15 +40,15 @@ typedef void (*actor_step)(actor *self);
 
 struct actor {
     const char *name;
-    coex_handle *slot;           /* its first frame */
-    uint64_t id[ACTOR_SLOTS];    /* for the test: which node a slot must name */
-    coex_handle *frame;          /* for the test: another frame */
-    coex_handle handle;          /* for the test: a handle that is in no slot of its own */
-    coex_gc_spawn *spawn;        /* for the test */
-    bool answers;                /* in run_to and run_out; true at first */
+    coex_handle *slot;        /* its first frame */
+    uint64_t id[ACTOR_SLOTS]; /* for the test: which node a slot must name */
+    coex_handle *frame;       /* for the test: another frame */
+    coex_handle handle;       /* for the test: a handle that is in no slot of its own */
+    coex_gc_spawn *spawn;     /* for the test */
+    bool answers;             /* in run_to and run_out; true at first */
     /* the machinery's */
     pthread_t thread;
-    actor_step step;             /* what it is doing; NULL: nothing. Under the machinery's lock */
+    actor_step step; /* what it is doing; NULL: nothing. Under the machinery's lock */
     bool ending;
     coex_gc_spawn *attach;
     actor *next;

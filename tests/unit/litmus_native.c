@@ -22,8 +22,8 @@
 #include <sched.h>
 
 static struct cx_thread *owner;
-static uint64_t turn;     /* odd: a trial begins; even: the owner is native, or has answered */
-static uint64_t ready;    /* both spin up to a trial together */
+static uint64_t turn;  /* odd: a trial begins; even: the owner is native, or has answered */
+static uint64_t ready; /* both spin up to a trial together */
 static uint64_t trials, claims, missed;
 static test_flag over;
 

@@ -11,10 +11,7 @@
 static actor *a, *b;
 
 /* So that its next objects take the fast path, which answers nothing. */
-static void warm_up(actor *self)
-{
-    actor_make(self, 2, NODE_LEAF, 0, 0);
-}
+static void warm_up(actor *self) { actor_make(self, 2, NODE_LEAF, 0, 0); }
 
 /* An actor publishes a leaf in field 0 of the shared cell and forgets it. */
 static void publish_leaf(actor *self)
@@ -282,7 +279,7 @@ static void feed_each_flush(actor_step feed)
     run_to(marking);
     actor_do(a, feed);
     let_go(marking);
-    for (int rounds = 0; ; rounds++) {
+    for (int rounds = 0;; rounds++) {
         hold_await(asked);
         if (cx_aptr_load_acquire(&cx_world.fresh) != NULL) break; /* marking has ended, and the verifier asks */
         expect(rounds < 3);

@@ -357,8 +357,8 @@ static void take_out(coex_handle object, void *context)
 static void make_dying(actor *self)
 {
     static const uint32_t offsets[] = {0};
-    dying = type_from(
-        &(coex_gc_type){.name = "dying", .size = 8, .flags = COEX_GC_MUTABLE, .ref_offsets = offsets, .ref_count = 1, .finalize = take_out});
+    dying = type_from(&(coex_gc_type){
+        .name = "dying", .size = 8, .flags = COEX_GC_MUTABLE, .ref_offsets = offsets, .ref_count = 1, .finalize = take_out});
     actor_make(self, 1, NODE_LEAF, 0, 0);
     coex_handle object = coex_gc_alloc(8, dying);
     coex_gc_init_ref(object, 0, self->slot[1]);

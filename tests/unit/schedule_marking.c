@@ -202,10 +202,7 @@ static void note_leaf(actor *self)
     self->slot[0] = 0;
 }
 
-static void forget_mark(void)
-{
-    cx_a64_and_relaxed(&cx_world.handles.marked[forgotten / 64], ~((uint64_t)1 << forgotten % 64));
-}
+static void forget_mark(void) { cx_a64_and_relaxed(&cx_world.handles.marked[forgotten / 64], ~((uint64_t)1 << forgotten % 64)); }
 
 /* Takes the mark of a reachable object away behind the marker's back, in the verifier's own flush. */
 static void miss_an_object(void *unused)

@@ -202,7 +202,6 @@ TEST(what_a_white_thread_leaves_on_a_stack_that_was_done_is_found)
     schedule_end();
 }
 
-
 static coex_gc_stack *home_of_b;
 
 static void go_and_note_home(actor *self)

@@ -5,13 +5,13 @@
 
 (define (ping n) (if (= n 0) 'ping (pong (- n 1) 'unused)))
 (define (pong n x) (if (= n 0) 'pong (ping (- n 1))))
-(print (ping 300001))
+(print (ping 30001))
 
 (define (through-everything n)
   (cond ((= n 0) 'through)
         ((even? n) (and #t (or #f (when #t (let ((m (- n 1))) (begin (through-everything m)))))))
         (else (case 1 ((1) (let* ((m (- n 1))) (apply through-everything (list m))))))))
-(print (through-everything 100000))
+(print (through-everything 10000))
 
 (define (depth n) (if (= n 0) 0 (+ 1 (depth (- n 1)))))
 (print (depth 100000))
