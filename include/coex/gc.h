@@ -221,7 +221,7 @@ COEX_API void coex_gc_unwind_to(coex_handle *slots);
 COEX_API void coex_gc_root(coex_handle value);
 
 /* A cell outside the heap; from the add to the remove it is read and written only by load and store here. Any thread. */
-COEX_API int coex_gc_add_global_root(coex_handle *where); /* 0, or COEX_GC_ENOMEM; adding twice is a no-op */
+COEX_API int coex_gc_add_global_root(coex_handle *where); /* 0, COEX_GC_ENOMEM, or COEX_GC_EINVAL for NULL; adding twice is a no-op */
 COEX_API void coex_gc_remove_global_root(coex_handle *where);
 COEX_API coex_handle coex_gc_global_load(coex_handle *where);
 COEX_API void coex_gc_global_store(coex_handle *where, coex_handle value);

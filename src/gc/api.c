@@ -69,6 +69,14 @@ static void *api_object(const char *function, coex_handle h)
     return cx_handle_payload(&cx_world.handles, h);
 }
 
+/* A handle, immediate or null that is kept: checked builds look whether it names an object. */
+static coex_handle api_value(const char *function, coex_handle value)
+{
+    if (CX_CHECKED && cx_is_reference(value) && !cx_handle_is_object(&cx_world.handles, value))
+        cx_fatal("%s: %#llx names no object", function, (unsigned long long)value);
+    return value;
+}
+
 static const struct cx_type *api_type(void *payload) { return cx_type_at(&cx_world.types, cx_header_type(*cx_header_of(payload))); }
 
 uint64_t coex_gc_size(coex_handle h)
@@ -131,13 +139,14 @@ void coex_gc_store_slow(coex_handle object, uint64_t offset, coex_handle value)
 coex_handle coex_gc_exchange(coex_handle object, uint64_t offset, coex_handle value)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_exchange");
-    return cx_barrier_exchange_self(self, api_field("coex_gc_exchange", object, offset), value);
+    return cx_barrier_exchange_self(self, api_field("coex_gc_exchange", object, offset), api_value("coex_gc_exchange", value));
 }
 
 bool coex_gc_compare_exchange(coex_handle object, uint64_t offset, coex_handle *expected, coex_handle desired)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_compare_exchange");
-    return cx_barrier_compare_exchange_self(self, api_field("coex_gc_compare_exchange", object, offset), expected, desired);
+    cx_a64 *field = api_field("coex_gc_compare_exchange", object, offset);
+    return cx_barrier_compare_exchange_self(self, field, expected, api_value("coex_gc_compare_exchange", desired));
 }
 
 void coex_gc_freeze(coex_handle object)
@@ -204,7 +213,7 @@ coex_handle *coex_gc_enter_frame_with(uint64_t num_slots, uint64_t count, const 
     api_make_room(self, num_slots);
     coex_handle *slots = api_push(self, num_slots);
     for (uint64_t i = 0; i < count; i++)
-        slots[i] = handles[i];
+        slots[i] = api_value("coex_gc_enter_frame_with", handles[i]);
     api_poll(self); /* the handles are rooted now */
     return slots;
 }
@@ -244,7 +253,7 @@ void coex_gc_pop_frame(coex_gc_frame *frame)
 void coex_gc_unwind_to(coex_handle *slots)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_unwind_to");
-    coex_handle *header = slots - 1;
+    coex_handle *header = slots != NULL ? slots - 1 : NULL;
     if (header < self->shadow->base || header >= self->words.top || !cx_shadow_is_header(*header))
         cx_fatal("coex_gc_unwind_to: slots %p do not begin a frame of this thread", (void *)slots);
     self->in_handler = false; /* if an out_of_memory handler is left by it */
@@ -264,28 +273,35 @@ void coex_gc_root_slow(coex_handle value)
 
 void coex_gc_set_slot(coex_handle *slot, coex_handle value)
 {
-    cx_barrier_overwrite_slot_self(cx_thread_need_managed("coex_gc_set_slot"), slot, value);
+    cx_barrier_overwrite_slot_self(cx_thread_need_managed("coex_gc_set_slot"), slot, api_value("coex_gc_set_slot", value));
 }
 
 void coex_gc_set_root(coex_handle **locals, uint64_t index, coex_handle value)
 {
-    cx_barrier_overwrite_slot_self(cx_thread_need_managed("coex_gc_set_root"), locals[index], value);
+    cx_barrier_overwrite_slot_self(cx_thread_need_managed("coex_gc_set_root"), locals[index], api_value("coex_gc_set_root", value));
 }
 
 /* ------------------------------------------------------------ global roots */
 
-int coex_gc_add_global_root(coex_handle *where) { return cx_roots_add_self(cx_thread_need_managed("coex_gc_add_global_root"), where); }
+int coex_gc_add_global_root(coex_handle *where)
+{
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_add_global_root");
+    return where != NULL ? cx_roots_add_self(self, where) : cx_error_set(COEX_GC_EINVAL, "coex_gc_add_global_root: there is no cell NULL");
+}
 
 void coex_gc_remove_global_root(coex_handle *where)
 {
-    cx_roots_remove_self(cx_thread_need_managed("coex_gc_remove_global_root"), where);
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_remove_global_root");
+    if (where != NULL)
+        cx_roots_remove_self(self, where);
 }
 
 coex_handle coex_gc_global_load(coex_handle *where) { return cx_a64_load_acquire(cx_a64_at(where)); }
 
 void coex_gc_global_store(coex_handle *where, coex_handle value)
 {
-    cx_barrier_store_self(cx_thread_need_managed("coex_gc_global_store"), cx_a64_at(where), value);
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_global_store");
+    cx_barrier_store_self(self, cx_a64_at(where), api_value("coex_gc_global_store", value));
 }
 
 /* ----------------------------------------------------------------- threads */
@@ -317,7 +333,8 @@ void coex_gc_safepoint_slow(void) { cx_safepoint_poll_self(cx_thread_need_manage
 
 coex_gc_spawn *coex_gc_spawn_prepare(coex_handle argument)
 {
-    return (coex_gc_spawn *)(void *)cx_spawn_prepare(cx_thread_need_managed("coex_gc_spawn_prepare"), argument);
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_spawn_prepare");
+    return (coex_gc_spawn *)(void *)cx_spawn_prepare(self, api_value("coex_gc_spawn_prepare", argument));
 }
 
 coex_handle coex_gc_spawn_attach(coex_gc_spawn *spawn)
@@ -487,12 +504,14 @@ static coex_handle api_new_weak(struct cx_thread *self, uint32_t type, uint64_t 
 
 coex_handle coex_gc_weak_new(coex_handle target)
 {
-    return api_new_weak(cx_thread_need_managed("coex_gc_weak_new"), cx_weak_type(), 8, target, 0);
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_weak_new");
+    return api_new_weak(self, cx_weak_type(), 8, api_value("coex_gc_weak_new", target), 0);
 }
 
 coex_handle coex_gc_ephemeron_new(coex_handle key, coex_handle value)
 {
-    return api_new_weak(cx_thread_need_managed("coex_gc_ephemeron_new"), cx_ephemeron_type(), 16, key, value);
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_ephemeron_new");
+    return api_new_weak(self, cx_ephemeron_type(), 16, api_value("coex_gc_ephemeron_new", key), api_value("coex_gc_ephemeron_new", value));
 }
 
 /* The cells of an object that must be of the given type. */

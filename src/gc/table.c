@@ -51,6 +51,8 @@ static bool table_rebuild(struct cx_table *table)
 
 uint64_t *cx_table_get(struct cx_table *table, uint64_t key)
 {
+    if (key <= CX_TABLE_GONE)
+        return NULL;
     struct cx_table_entry *found = &table->entry[table_find(table->entry, table->size, key)];
     return found->key == key ? &found->value : NULL;
 }

@@ -5,6 +5,9 @@
  */
 #include "support/schedule.h"
 
+#include "gc/pace.h"
+#include "gc/mark.h"
+
 #include <unistd.h>
 
 static actor *a, *b;
@@ -340,6 +343,62 @@ TEST(a_value_is_null_from_the_decision_on)
     let_go(cleared);
     run_out();
     finish(expect_no_value);
+}
+
+/* INV-WEAK-4: the collector has found the key white and is about to wait for it; meanwhile a thread that helps marks the key, and sees
+ * nobody waiting. */
+
+/* slot 0: the ephemeron; slot 2: a weak reference to its key. */
+static void make_watched(actor *self)
+{
+    actor_make(self, 3, NODE_LEAF, 0, 0);
+    actor_make(self, 1, NODE_LEAF, 0, 0);
+    self->slot[0] = coex_gc_ephemeron_new(self->slot[3], self->slot[1]);
+    self->slot[2] = coex_gc_weak_new(self->slot[3]);
+    self->slot[1] = self->slot[3] = 0;
+}
+
+static bool help(void) { return cx_mark_assist_self(UINT64_MAX / 2, &cx_pace.assist_marked); }
+
+static void offer_help(actor *self)
+{
+    (void)self;
+    help(); /* not yet, but the collector knows */
+}
+
+static void get_key_and_mark_it(actor *self)
+{
+    struct cx_thread *record = (struct cx_thread *)(void *)coex_gc_get_current_thread();
+    self->slot[3] = coex_gc_weak_get(self->slot[2]);
+    expect(self->slot[3] != 0);
+    cx_grey_hand_over(&cx_world.grey, &record->buffer);
+    expect(help());
+    expect(cx_handle_is_marked(&cx_world.handles, self->slot[3]));
+}
+
+static void expect_both(actor *self)
+{
+    actor_expect(self, 3);
+    expect_eq(coex_gc_ephemeron_key(self->slot[0]), self->slot[3]);
+    self->slot[1] = coex_gc_ephemeron_value(self->slot[0]);
+    actor_expect(self, 1);
+}
+
+TEST(a_key_that_is_marked_while_its_ephemeron_begins_to_wait_is_noticed)
+{
+    NEEDS_POINTS();
+    start(make_watched);
+    hold *marking = hold_collector("mark-begins");
+    cycle_begin();
+    run_to(marking);
+    actor_do(a, offer_help);
+    hold *waiting = hold_collector("ephemeron-before-wait");
+    let_go(marking);
+    hold_await(waiting);
+    actor_do(a, get_key_and_mark_it);
+    let_go(waiting);
+    run_out();
+    finish(expect_both);
 }
 
 /* ---- finalizers ----------------------------------------------------------------------------------------------------------------- */
