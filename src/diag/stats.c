@@ -97,7 +97,7 @@ void coex_gc_get_stats(coex_gc_stats *stats)
     stats->bytes_live_last_cycle = cx_a64_load_relaxed(&cx_pace.live);
     cx_roots_count_pins(&stats->pinned_objects, &stats->pins);
     stats->finalizers_waiting = cx_finalize_waiting();
-    stats->external_bytes = cx_a64_load_relaxed(&cx_pace.external);
+    stats->external_bytes = cx_pace_external();
     stats->assists = cx_a64_load_relaxed(&cx_pace.assists);
     stats->hard_limit_waits = cx_a64_load_relaxed(&cx_pace.limit_waits);
     stats->late_threads = cx_a64_load_relaxed(&cx_listener.late_threads);

@@ -70,13 +70,19 @@ struct cx_shadow *cx_coroutine_create_self(struct cx_thread *self, uint64_t slot
     return cx_stack_create(&cx_world.stacks, slots, self->black ? coroutine_cycle() : 0);
 }
 
-/* What it holds is dropped, but read first, for the reason of INV-SHADOW-1: somebody may have got something out of it. */
-void cx_coroutine_destroy_self(struct cx_thread *self, struct cx_shadow *stack)
+/* What a claimed stack holds is dropped, but read first, for the reason of INV-SHADOW-1: somebody may have got something out of it, be it
+ * this thread before it went black. */
+static void coroutine_drop(struct cx_thread *self, struct cx_shadow *stack)
 {
-    coroutine_claim(stack, "coex_gc_stack_destroy");
     if (self->black && cx_a64_load_relaxed(&stack->done) != coroutine_cycle())
         cx_shadow_freeze(stack, (uint64_t)(stack->top - stack->base));
     cx_safepoint_drop_self(self, stack);
+}
+
+void cx_coroutine_destroy_self(struct cx_thread *self, struct cx_shadow *stack)
+{
+    coroutine_claim(stack, "coex_gc_stack_destroy");
+    coroutine_drop(self, stack);
     cx_stack_destroy(&cx_world.stacks, stack);
 }
 
@@ -87,7 +93,7 @@ void cx_coroutine_go_home_self(struct cx_thread *self)
     if (last == self->home)
         return;
     coroutine_claim(self->home, "thread exit");
-    cx_safepoint_drop_self(self, self->home);
+    coroutine_drop(self, self->home);
     self->shadow = self->home;
     cx_stack_destroy(&cx_world.stacks, last);
 }

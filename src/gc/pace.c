@@ -16,7 +16,14 @@ static uint64_t pace_live(void)
 {
     uint64_t used = cx_a64_load_relaxed(&cx_world.heap.used);
     uint64_t free = cx_a64_load_relaxed(&cx_world.heap.swept_free_lines) * CX_LINE_BYTES;
-    return (used > free ? used - free : 0) + cx_a64_load_relaxed(&cx_pace.external);
+    return (used > free ? used - free : 0) + cx_pace_external();
+}
+
+/* What embedders take back without having given counts as nothing. */
+uint64_t cx_pace_external(void)
+{
+    int64_t external = (int64_t)cx_a64_load_relaxed(&cx_pace.external);
+    return external > 0 ? (uint64_t)external : 0;
 }
 
 static uint64_t pace_growth(uint64_t live)
@@ -106,7 +113,7 @@ uint64_t cx_pace_work_owed_self(struct cx_thread *self)
 void cx_pace_assist_self(uint64_t nanoseconds)
 {
     uint64_t goal = cx_a64_load_relaxed(&cx_pace.goal);
-    uint64_t used = cx_a64_load_relaxed(&cx_world.heap.used) + cx_a64_load_relaxed(&cx_pace.external);
+    uint64_t used = cx_a64_load_relaxed(&cx_world.heap.used) + cx_pace_external();
     if (used < goal + goal / 2)
         return;
     if (cx_phase_now() == CX_PHASE_MARK && cx_mark_assist_self(nanoseconds, &cx_pace.assist_marked))

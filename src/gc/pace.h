@@ -38,6 +38,7 @@ static inline bool cx_pace_is_due(void)
            cx_a64_load_relaxed(&cx_world.handles.claimed) >= cx_a64_load_relaxed(&cx_pace.due_at_handles);
 }
 
+uint64_t cx_pace_external(void); /* bytes, never less than 0 */
 /* Objects own so many bytes more (or less) outside the heap. True: a cycle is due. */
 bool cx_pace_adjust_external(int64_t bytes);
 

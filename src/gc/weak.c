@@ -109,7 +109,10 @@ int cx_weak_init(void)
     coex_gc_type ephemeron = {.name = "coex ephemeron", .size = 16, .flags = COEX_GC_MUTABLE, .trace = weak_trace_ephemeron};
     weak->weak_type = cx_types_register(&cx_world.types, &reference);
     weak->ephemeron_type = cx_types_register(&cx_world.types, &ephemeron);
-    return weak->weak_type != 0 && weak->ephemeron_type != 0 ? COEX_GC_OK : cx_error_code();
+    if (weak->weak_type != 0 && weak->ephemeron_type != 0)
+        return COEX_GC_OK;
+    cx_weak_fini();
+    return cx_error_code();
 }
 
 void cx_weak_fini(void)
