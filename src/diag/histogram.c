@@ -36,34 +36,44 @@ void cx_histogram_clear(struct cx_histogram *histogram)
     cx_a64_store_relaxed(&histogram->max, 0);
 }
 
+/* What the buckets held at one moment: others go on adding. */
+struct histogram_snapshot {
+    uint64_t count, max;
+    uint64_t bucket[CX_HISTOGRAM_BUCKETS];
+};
+
 /* The smallest upper bound that `part` of `whole` of all values do not pass. */
-static uint64_t histogram_percentile(const struct cx_histogram *histogram, uint64_t count, uint64_t part, uint64_t whole)
+static uint64_t histogram_percentile(const struct histogram_snapshot *shot, uint64_t part, uint64_t whole)
 {
-    uint64_t wanted = (count * part + whole - 1) / whole, seen = 0;
-    uint64_t max = cx_a64_load_relaxed(&histogram->max);
+    uint64_t wanted = (shot->count * part + whole - 1) / whole, seen = 0;
     for (unsigned i = 0; i < CX_HISTOGRAM_BUCKETS; i++) {
-        seen += cx_a64_load_relaxed(&histogram->bucket[i]);
+        seen += shot->bucket[i];
         if (seen >= wanted)
-            return histogram_upper(i) < max ? histogram_upper(i) : max;
+            return histogram_upper(i) < shot->max ? histogram_upper(i) : shot->max;
     }
-    return max;
+    return shot->max;
 }
 
 coex_gc_times cx_histogram_times(const struct cx_histogram *histogram)
 {
-    uint64_t count = cx_a64_load_relaxed(&histogram->count);
-    if (count == 0)
+    struct histogram_snapshot shot = {0};
+    for (unsigned i = 0; i < CX_HISTOGRAM_BUCKETS; i++) {
+        shot.bucket[i] = cx_a64_load_relaxed(&histogram->bucket[i]);
+        shot.count += shot.bucket[i];
+    }
+    shot.max = cx_a64_load_relaxed(&histogram->max);
+    if (shot.count == 0)
         return (coex_gc_times){0};
     coex_gc_times times = {
-        .count = count,
-        .p50 = histogram_percentile(histogram, count, 50, 100),
-        .p99 = histogram_percentile(histogram, count, 99, 100),
-        .p999 = histogram_percentile(histogram, count, 999, 1000),
-        .max = cx_a64_load_relaxed(&histogram->max),
+        .count = shot.count,
+        .p50 = histogram_percentile(&shot, 50, 100),
+        .p99 = histogram_percentile(&shot, 99, 100),
+        .p999 = histogram_percentile(&shot, 999, 1000),
+        .max = shot.max,
     };
     for (unsigned i = 0; i < CX_HISTOGRAM_BUCKETS; i++) {
         unsigned power = i < 2 ? 0 : i < 4 ? 1 : i < 8 ? 2 : i / 8 + 2;
-        times.bucket[power < COEX_GC_TIMES_BUCKETS ? power : COEX_GC_TIMES_BUCKETS - 1] += cx_a64_load_relaxed(&histogram->bucket[i]);
+        times.bucket[power < COEX_GC_TIMES_BUCKETS ? power : COEX_GC_TIMES_BUCKETS - 1] += shot.bucket[i];
     }
     return times;
 }

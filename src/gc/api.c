@@ -57,7 +57,10 @@ uint32_t coex_gc_register_type(const coex_gc_type *type)
 coex_handle coex_gc_alloc_slow(uint64_t size, uint32_t type_id, void **payload)
 {
     void *ignored;
-    return cx_alloc_slow_self(cx_thread_need_managed("coex_gc_alloc"), size, type_id, payload != NULL ? payload : &ignored);
+    struct cx_thread *self = cx_thread_need_managed("coex_gc_alloc");
+    if (type_id != 0 && cx_weak_is_type(type_id))
+        cx_fatal("coex_gc_alloc: type %u belongs to the runtime", type_id);
+    return cx_alloc_slow_self(self, size, type_id, payload != NULL ? payload : &ignored);
 }
 
 /* The payload of a handle that must name an object. */
@@ -126,6 +129,8 @@ static cx_a64 *api_field(const char *function, coex_handle object, uint64_t offs
                      (unsigned long long)size);
         if (cx_header_has(cx_a64_load_relaxed(cx_a64_at(cx_header_of(payload))), CX_HEADER_FROZEN))
             cx_fatal("%s: handle %llu is frozen", function, (unsigned long long)object);
+        if (cx_weak_is_type(api_type(payload)->id))
+            cx_fatal("%s: handle %llu is a weak reference or an ephemeron, and has no fields", function, (unsigned long long)object);
     }
     return cx_a64_at(payload + offset);
 }

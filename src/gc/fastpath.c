@@ -2,6 +2,7 @@
  * every call comes through here, and each looks at what it is given first. */
 #define COEX_GC_NO_INLINE
 #include "gc/thread.h"
+#include "gc/weak.h"
 
 #include <coex/gc.h>
 
@@ -29,6 +30,8 @@ static void fastpath_check_field(const char *function, coex_handle object, uint6
     fastpath_check_object(function, object);
     if (!CX_CHECKED)
         return;
+    if (cx_weak_is_type(coex_gc_type_of(object)))
+        cx_fatal("%s: handle %llu is a weak reference or an ephemeron, and has no fields", function, (unsigned long long)object);
     uint64_t size = coex_gc_size(object);
     if (offset % 8 != 0 || offset + 8 > size || offset + 8 < offset)
         cx_fatal("%s: offset %llu is not a word of an object of %llu bytes", function, (unsigned long long)offset, (unsigned long long)size);

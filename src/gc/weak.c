@@ -84,6 +84,7 @@ static void weak_trace_ephemeron(const void *object, uint64_t size, coex_gc_visi
     if (coex_is_immediate(key) || weak_is_alive(key)) {
         coex_gc_visit(visitor, &payload[1]);
     } else if (marker != NULL) {
+        CX_POINT("ephemeron-before-wait");
         if (!weak_wait_for_key(cx_header_handle(payload[-1]), key))
             coex_gc_visit(visitor, &payload[1]); /* no memory to wait: alive for this cycle */
         else if (cx_bit_test_seq(cx_world.handles.marked, cx_index_of(key)))
@@ -109,8 +110,12 @@ int cx_weak_init(void)
     coex_gc_type ephemeron = {.name = "coex ephemeron", .size = 16, .flags = COEX_GC_MUTABLE, .trace = weak_trace_ephemeron};
     weak->weak_type = cx_types_register(&cx_world.types, &reference);
     weak->ephemeron_type = cx_types_register(&cx_world.types, &ephemeron);
-    if (weak->weak_type != 0 && weak->ephemeron_type != 0)
+    if (weak->weak_type != 0 && weak->ephemeron_type != 0) {
+        /* Only new makes them: one made by hand would be in no list, and nobody would ever clear it. */
+        cx_a64_store_release(cx_a64_at(&cx_world.types.shapes[weak->weak_type]), COEX_GC_SHAPE_SLOW);
+        cx_a64_store_release(cx_a64_at(&cx_world.types.shapes[weak->ephemeron_type]), COEX_GC_SHAPE_SLOW);
         return COEX_GC_OK;
+    }
     cx_weak_fini();
     return cx_error_code();
 }
@@ -126,6 +131,8 @@ void cx_weak_fini(void)
 
 uint32_t cx_weak_type(void) { return weak_state.weak_type; }
 uint32_t cx_ephemeron_type(void) { return weak_state.ephemeron_type; }
+
+bool cx_weak_is_type(uint32_t type) { return type == weak_state.weak_type || type == weak_state.ephemeron_type; }
 
 bool cx_weak_add(coex_handle fresh)
 {

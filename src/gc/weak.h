@@ -30,6 +30,7 @@ void cx_weak_fini(void);
 
 uint32_t cx_weak_type(void);
 uint32_t cx_ephemeron_type(void);
+bool cx_weak_is_type(uint32_t type); /* one of the two: not for the embedder to allocate, and without fields */
 /* A fresh weak reference or ephemeron, filled, begins to count. False: no memory. */
 bool cx_weak_add(coex_handle fresh);
 /* What a cell (of a weak reference, or the key of an ephemeron) refers to, or 0. */
