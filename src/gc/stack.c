@@ -115,11 +115,11 @@ struct cx_shadow *cx_stack_create(struct cx_stacks *stacks, uint64_t slots, uint
         stack_give_record_locked(stacks, stack);
         cx_error_set(COEX_GC_ENOMEM, "no room for a stack of %llu slots", (unsigned long long)slots);
     }
+    size_t place = words != NULL ? (size_t)((char *)words - stacks->arena.base) : 0;
+    bool checked = stacks->copies.base != NULL && place + ((size_t)sizeof *words << size_class) <= stacks->copies.committed;
     cx_mutex_unlock(&stacks->lock);
     if (words == NULL)
         return NULL;
-    size_t place = (size_t)((char *)words - stacks->arena.base);
-    bool checked = stacks->copies.base != NULL && place + ((size_t)sizeof *words << size_class) <= stacks->copies.committed;
     stack->copy = checked ? (uint64_t *)(void *)(stacks->copies.base + place) : NULL;
     stack->base = words;
     stack->end = words + ((size_t)1 << size_class);
