@@ -47,6 +47,7 @@ static void barrier_note_slot(struct cx_thread *self, const coex_handle *slot, c
     if (!CX_CHECKED)
         return;
     cx_shadow_note_change(self->shadow, slot, value);
+    cx_mutex_lock(&cx_world.stacks.lock); /* none is destroyed meanwhile */
     uint32_t count = cx_a32_load_acquire(&cx_world.stacks.count);
     for (uint32_t i = 0; i < count; i++) {
         struct cx_shadow *stack = cx_stack_at(&cx_world.stacks, i);
@@ -56,6 +57,7 @@ static void barrier_note_slot(struct cx_thread *self, const coex_handle *slot, c
         if (stack != self->shadow && slot >= stack->base && slot < stack->end)
             cx_shadow_note_change(stack, slot, value);
     }
+    cx_mutex_unlock(&cx_world.stacks.lock);
 }
 
 void cx_barrier_overwrite_slot_self(struct cx_thread *self, coex_handle *slot, coex_handle value)

@@ -139,8 +139,8 @@ void cx_stack_destroy(struct cx_stacks *stacks, struct cx_shadow *stack)
     cx_shadow_drop_frozen(stack);
     if (!home) /* what it touched beyond a page goes back */
         cx_os_discard(words + 1, ((size_t)sizeof(coex_handle) << stack->size_class) - sizeof(coex_handle));
-    cx_shadow_fini(stack);
     cx_mutex_lock(&stacks->lock);
+    cx_shadow_fini(stack);
     if (!home) {
         words[0] = (uint64_t)(uintptr_t)stacks->free[stack->size_class];
         stacks->free[stack->size_class] = words;
