@@ -89,7 +89,8 @@
 #endif
 /* Other features
  *   WORDS      threads hold handles before they hand them out      POLL      how a thread notices a request
- *   LINES=n    the space that objects lie in, n lines              CHUNKS    a full buffer goes to the collector at once
+ *   BLOCKS=n   the space that objects lie in: blocks of two lines  CHUNKS    a full buffer goes to the collector's list at once
+ *   ASSIST     threads help to mark
  * Variants
  *   EXCHANGE   a store is an exchange, and shades afterwards       BLACK_FROM_SYNC   a thread goes black at SYNC already
  * Smaller worlds
@@ -123,40 +124,48 @@
 #define FLUSH_LIST          23   /* a round counts as empty though full buffers came outside it (CHUNKS) */
 #define PHASE_FIRST         24   /* requests are published before the phase that they are about */
 #define QUARANTINE          25   /* a reclaimed handle is free at once */
-/* watermark */
+/* frozen frames */
 #define RETURN_BARRIER      30   /* returning into a frozen frame does not scan it */
 #define RETURN_WAIT         31   /* ... does not wait for the collector that is scanning it */
-#define FLUSH_AFTER_FRAMES  32   /* a flush is asked for while there are frozen frames */
+#define SCAN_DROPPED        32   /* unwinding scans the frame that it ends in, not those that it drops */
+#define EXIT_SCAN           33   /* an exiting thread does not scan its frozen frames */
+#define EXIT_WAIT           34   /* ... does not wait for the collector that is scanning one */
+#define FLUSH_AFTER_FRAMES  35   /* a flush is asked for while there are frozen frames */
 /* native mode */
 #define ENTER_CHECK         40   /* entering native mode does not look for a request */
 #define REQUEST_FIRST       41   /* the collector looks at the mode before it stores the request */
 #define LEAVE_WAIT          42   /* leaving native mode does not wait while claimed */
 #define LEAVE_BARRIER       43   /* ... does not run the return barrier for the top frame (WATERMARK) */
 /* threads that come and go */
-#define INHERIT             50   /* a spawned thread takes the state that belongs to the phase, not its parent's */
-#define INHERIT_BARRIER     51   /* a spawned thread starts with nothing pending and its barrier off */
-#define WAIT_FOR_ALL        52   /* the collector waits for those who were there when it asked */
+#define SPAWN_ANSWER        50   /* a parent does not answer before it spawns; the child takes over the request */
+#define SPAWN_STATE         51   /* a parent does not answer before it spawns; the child takes the state that belongs to the phase */
+#define ATTACH_LOCK         52   /* attaching reads the phase before it takes the registry lock */
 #define EXIT_BUFFER         53   /* an exiting thread drops its buffer */
-#define ATTACH_LOCK         54   /* attaching reads the phase before it takes the registry lock */
-#define EXIT_WAIT           55   /* an exiting thread does not wait for the frame that the collector is scanning */
 /* handle words */
 #define ROOTS_HELD          60   /* at ROOTS, born is not set for the handles that a thread holds */
-#define TAKE_EXCLUSIVE      61   /* a word is taken by its bit in a summary; what is not allocated in it is then the taker's */
-#define BORN_BEFORE_ALLOC   62   /* the taker sets allocated, then born */
-#define SWEEP_ALLOC_FIRST   63   /* the sweep reads born before allocated */
-#define FREE_LAST           64   /* the sweep makes a handle free before it clears allocated */
-#define UNRETIRE_FIRST      65   /* the sweep makes a handle free before it clears retired */
-#define EXIT_KEEPS_BORN     66   /* an exiting thread clears born of the handles it gives back */
+#define TAKE_LOCK           61   /* claims of handles don't exclude each other */
+#define AVAILABLE_FIRST     62   /* a claim reads allocated before it clears available */
+#define BORN_FIRST          63   /* a claim sets allocated before born */
+#define SWEEP_ALLOC_FIRST   64   /* the sweep reads born before allocated */
+#define UNRETIRE_FIRST      65   /* the sweep clears allocated before retired */
+#define ANNOUNCE_LAST       66   /* the sweep announces a word before it clears allocated */
+#define EXIT_KEEPS          67   /* an exiting thread gives its handles back: clears born, then allocated */
+#define ABANDON_VACANT      68   /* handles of vacant records are not abandoned when ROOTS is published */
+#define ABANDON_WHITE       69   /* a thread that exits after that without an answer keeps its handles too */
 /* lines */
 #define ROOTS_HOLE          70   /* at ROOTS, a thread's hole does not become HELD */
 #define BLACK_HOLE          71   /* a hole that a black thread takes does not become HELD */
-#define HELD_BEFORE_LISTED  72   /* a fresh block is visible to the sweep before its lines are HELD */
-#define PASSED_ONLY         73   /* a black thread takes holes that the sweep has not passed */
-#define LINE_MARK           74   /* marking an object does not mark its line */
-#define HANDLES_THEN_LINES  75   /* lines are released before the handles are swept */
+#define LINE_MARK           72   /* marking an object does not mark its line */
+#define HANDLES_THEN_LINES  73   /* lines are released before the handles are swept */
+#define SWEEP_CLAIM         74   /* the sweep does not pass over blocks that have an owner */
+#define LIST_ANEW           75   /* a sweep leaves the list of blocks with holes as the last one made it */
 /* poll */
 #define RESTORE_FIRST       80   /* the owner reads the request, then restores limit */
 #define LIMIT_LAST          81   /* the collector zeroes limit, then stores the request */
+/* assistants */
+#define ASSIST_QUIET        85   /* marking may end while a thread assists */
+#define ASSIST_COUNT        86   /* what is marked before the answers are in does not count for the round */
+#define ASSIST_RETURN       87   /* an assistant drops what it has not traced */
 /* collect() */
 #define NEXT_CYCLE          90   /* collect() is content with the cycle that is under way */
 
@@ -189,24 +198,30 @@ byte marked;                     /* W: collector */
 byte born;
 #ifdef WORDS                     /* all handles are in one word, the worst case for threads that share one */
 byte retired;                    /* W: collector */
-byte free = ALL;                 /* W: taken with an exchange; given back with an or */
+bit  available = 1;              /* the word may have free bits. W: claims clear, the sweep sets */
+bit  handles_locked;             /* claims */
+bit  freeing;                    /* ghost: the sweep has freed bits, and has not announced them yet */
 byte slots;                      /* handles whose table slot is not NULL */
-byte resting;                    /* ghost: reclaimed by the last sweep that looked at them */
-byte handle_bits[THREADS];       /* handles that a thread holds: allocated, slot NULL */
+byte resting;                    /* ghost: reclaimed by the last sweep */
+byte handle_bits[THREADS];       /* handles that a record holds: allocated, slot NULL */
 #else                            /* else a thread takes a handle when it makes an object, and a dead one is free at once: */
 #define retired 0                /* this is harder on the protocol than it will be, and has fewer states */
 #endif
-#ifdef LINES                     /* a block is one line; an object lies on one line, a line holds any number of objects */
-#define ALL_LINES  ((1 << (LINES + 1)) - 2)
-#define LINE(l)    ((1 << (l)) & ALL_LINES)
+#ifdef BLOCKS                    /* block b has the lines 2b - 1 and 2b; an object lies on one line, a line holds any number */
+#define LINES        (2 * BLOCKS)
+#define LINE(l)      ((1 << (l)) & ((1 << (LINES + 1)) - 2))
+#define LINES_OF(b)  ((6 << (2 * (b) - 2)))
+#define LOWEST_LINE(set) (((set) & 2) -> 1 : (((set) & 4) -> 2 : (((set) & 8) -> 3 : 4)))
+mtype = { FREE, OWNED, USED, PARTIAL, SWEEPING };
+mtype block_state[BLOCKS + 1] = FREE;
 byte line_of[HANDLES + 1];       /* the table slot: where the object lies; 0: NULL */
-byte hole[THREADS];              /* the line that a thread allocates in; 0: none */
-byte line_marked;
-byte line_held;
-byte line_free;                  /* W: set by the sweep; cleared by who takes the hole */
-byte line_passed;                /* this cycle's sweep has been there */
-byte pool = ALL_LINES;           /* blocks that nobody has; the sweep does not look at them */
-byte listed;                     /* blocks that the sweep looks at */
+byte line_marked;                /* W: collector */
+byte line_held;                  /* W: the block's owner, or the collector for it */
+byte line_free;                  /* W: the block's owner or sweeper */
+byte partial;                    /* the list of blocks with holes. Under the heap's lock */
+byte block[THREADS];             /* the block that a thread owns; 0: none */
+byte hole[THREADS];              /* the line in it that it allocates in; 0: none */
+byte sweep_next;                 /* the next block that a sweep looks at; 0: no sweep of lines is under way */
 #endif
 
 /* ---------------------------------------------------------------------------------------------------------- the threads */
@@ -226,10 +241,16 @@ byte top[THREADS];               /* index of the top frame */
 byte lo[THREADS], hi[THREADS];   /* frozen frames: lo <= i < hi. One word in the code, changed by compare-and-swap */
 byte done[THREADS];              /* the collector has scanned the frames below. W: collector */
 #define TOP(t)   frame[(t) * FRAMES + top[t]]
+#if FRAMES == 2
+#define ROOTED(t) (frame[(t) * FRAMES] | frame[(t) * FRAMES + 1])
+#else
+#define ROOTED(t) (frame[(t) * FRAMES] | frame[(t) * FRAMES + 1] | frame[(t) * FRAMES + 2])
+#endif
 #define DEPTH(t) ((t) == 0 -> FRAMES : OTHER_FRAMES)
 #define FROZEN(t) (lo[t] < hi[t])
 #else
-#define TOP(t)   frame[t]
+#define TOP(t)    frame[t]
+#define ROOTED(t) frame[t]       /* what a thread may use: an argument is rooted in the frame of some caller */
 #define FROZEN(t) false
 #endif
 
@@ -274,6 +295,13 @@ byte handed;                     /* the list of buffers that were handed over, n
 byte grey;                       /* marked, not traced yet. Collector's own */
 #ifdef CHUNKS
 bit  brought;                    /* some answer of this round had an unmarked handle (only for without(FLUSH_LIST)) */
+#endif
+#ifdef ASSIST
+bit  assisting[THREADS];         /* under the list's lock, as the list itself */
+bit  news;                       /* somebody has marked something since the last round began */
+bit  answered;                   /* the answers of the round are in */
+#define ASSISTING(i) assisting[i]
+#define QUIET ((handed & ~marked) == 0 && (!ANY(ASSISTING) || without(ASSIST_QUIET)))
 #endif
 #ifdef COLLECT
 byte ticket;                     /* thread 0 waits in collect(): 1 for a cycle to start, 2 for it to end; 0 does not wait */
@@ -353,15 +381,15 @@ inline hand_over(t)
   reduce()
 }
 
-/* INV-BORN-1: a thread is black from its ROOTS answer to its IDLE answer.
- * INV-BORN-2: what it holds when it goes black is born. INV-LINE-1: and HELD. */
+/* INV-BORN-1: what a thread allocates or holds between its ROOTS answer and its IDLE answer is born, and nothing else is.
+ * INV-HEAP-4: the line it is in when it goes black becomes HELD. */
 inline blacken(t)
 {
   colour[t] = (without(BLACK_BIRTH) -> WHITE : BLACK);
 #ifdef WORDS
   if :: without(ROOTS_HELD) :: else -> born = born | handle_bits[t] fi;
 #endif
-#ifdef LINES
+#ifdef BLOCKS
   if :: without(ROOTS_HOLE) :: else -> line_held = line_held | LINE(hole[t]) fi;
 #endif
 }
@@ -374,7 +402,7 @@ inline answer_sync(t)
 #endif
 }
 
-/* INV-IDLE-2: no buffer outlives its cycle. What is in one here is marked, or was allocated white by a thread that has answered
+/* INV-IDLE-3: no buffer outlives its cycle. What is in one here is marked, or was allocated white by a thread that has answered
  * IDLE already; nothing in it is needed. */
 inline answer_idle(t)
 {
@@ -405,12 +433,12 @@ inline answer(t)
 
 inline shade(t, h)
 {
-  assert(h == 0 || IN(allocated & ~retired, h));       /* INV-HANDLE-1: a thread never has a handle that was reclaimed */
+  assert(h == 0 || IN(allocated & ~retired, h));       /* INV-MARK-3: what is reachable has an object */
   buffer[t] = buffer[t] | (SET(h) & ~marked);
   reduce()
 }
 
-/* INV-FLUSH-3: a full buffer goes to the list at once, also in the middle of a barrier. */
+/* INV-FLUSH-1: a full buffer goes to the list at once, also in the middle of a barrier. */
 #ifdef CHUNKS
 #define maybe_full(t) if :: true :: buffer[t] != 0 -> handed = handed | buffer[t]; buffer[t] = 0 fi
 #else
@@ -451,7 +479,7 @@ inline put_into_frame(h) { TOP(me) = (me < LOCALS -> TOP(me) | SET(h) : SET(h)) 
 #define UNUSED       (ALL & ~allocated)
 #define CAN_ALLOCATE (UNUSED != 0)
 #endif
-#ifdef LINES
+#ifdef BLOCKS
 #define HAS_SPACE    (hole[me] != 0)
 #else
 #define HAS_SPACE    true
@@ -468,18 +496,18 @@ inline allocate()
   fi;
 #endif
 #ifndef LEAVES
-  pick_or_null(v, TOP(me));
+  pick_or_null(v, ROOTED(me));
 #endif
   d_step {
 #ifdef WORDS
-    assert(IN(allocated & ~retired & ~slots, h));      /* INV-HANDLE-2: what is handed out was held, by this thread alone */
+    assert(IN(allocated & ~retired & ~slots, h));      /* INV-HANDLE-3: held, by this thread alone */
     handle_bits[me] = handle_bits[me] & ~SET(h);
     slots = slots | SET(h);
 #else
     allocated = allocated | SET(h);
     born = born | (colour[me] == BLACK -> SET(h) : 0);
 #endif
-#ifdef LINES
+#ifdef BLOCKS
     line_of[h] = hole[me];
 #endif
     field[h] = v;                                      /* an initialising store: nobody else has the object yet */
@@ -487,60 +515,92 @@ inline allocate()
     printf("T%d: allocates o%d -> o%d, colour %d\n", me, h, v, colour[me]);
     reduce(); h = 0; v = 0
   };
-#ifdef LINES
+#ifdef BLOCKS
   if :: true :: hole[me] = 0 fi                        /* the hole has room for more, or not */
 #endif
 }
 
 #ifdef WORDS
-/* Take what is free in the word. Whoever's exchange got a bit owns it; nobody else touches it until it is handed out.
- * INV-HANDLE-3: free bits are taken by an exchange on the bits themselves. INV-HANDLE-4: born, then allocated. */
+/* Claim what is free in the word. INV-HANDLE-1: claims exclude each other, and clear `available` before they read `allocated`.
+ * INV-HANDLE-2: what is free is not born; a black claimer sets born, then allocated. */
 inline take_handles()
 {
-  atomic { handle_bits[me] == 0 && free != 0 -> v = free; free = 0; printf("T%d: takes free handles %d\n", me, v) };
-#if WITHOUT == TAKE_EXCLUSIVE
-  v = ALL & ~allocated;
+  atomic { handle_bits[me] == 0 && available && (!handles_locked || without(TAKE_LOCK)) -> handles_locked = 1;
+#if WITHOUT == AVAILABLE_FIRST
+    v = ALL & ~allocated };
+  atomic { available = 0 };
+#else
+    available = 0 };
+  atomic { v = ALL & ~allocated };
 #endif
-#if WITHOUT == BORN_BEFORE_ALLOC
+#if WITHOUT == BORN_FIRST
   allocated = allocated | v;
 #endif
   atomic {
-    assert((v & resting) == 0);                        /* INV-HANDLE-8: MI-6: a complete cycle lies between */
-    if
-    :: colour[me] == BLACK -> born = born | v
-    :: else -> born = born & ~v
-    fi
+    assert((v & born) == 0 || without(EXIT_KEEPS));    /* INV-HANDLE-2 */
+    assert((v & resting) == 0);                        /* MI-6: a complete cycle lies between */
+    if :: colour[me] == BLACK -> born = born | v :: else fi;
+    printf("T%d: claims handles %d\n", me, v)
   };
-  atomic { allocated = allocated | v; handle_bits[me] = v; v = 0 }
+  atomic { allocated = allocated | v; handle_bits[me] = v; v = 0; handles_locked = 0;
+    assert((ALL & ~allocated) == 0 || available || freeing) }         /* INV-HANDLE-1: no free handle is forgotten */
 }
 #endif
 
-#ifdef LINES
-/* INV-LINE-2: a black thread's hole is HELD before the sweep can come by. A fresh block is HELD before it is listed; of the other
- * holes a black thread takes only those that this cycle's sweep has passed. A white thread takes any: no sweep can begin before
- * it has answered ROOTS, and then its hole is HELD. */
-#define HOLES (without(PASSED_ONLY) || colour[me] == WHITE -> line_free : line_free & line_passed)
+#ifdef BLOCKS
+/* The next block, if it has no owner and was not taken meanwhile (compare-and-swap of its state); else 0. INV-HEAP-1. */
+inline sweep_claim(b)
+{
+  b = sweep_next; sweep_next++;
+  if
+  :: block_state[b] == USED || block_state[b] == PARTIAL || (without(SWEEP_CLAIM) && block_state[b] == OWNED) ->
+       block_state[b] = SWEEPING
+  :: else -> b = 0
+  fi
+}
+/* INV-HEAP-4: a line is released if it is neither MARKED nor HELD. Then no object is on it, and nobody allocates in it. */
+inline sweep_block(b, gone)
+{
+  atomic { gone = (b == 0 -> 0 : LINES_OF(b) & ~(line_marked | line_held)) };
+  d_step {
+    gh = 1;
+    do :: gh <= HANDLES -> assert((LINE(line_of[gh]) & gone & ~line_free) == 0); gh++ :: else -> break od;
+    gi = 0;
+    do :: gi < THREADS -> assert((LINE(hole[gi]) & gone) == 0); gi++ :: else -> break od;
+    gh = 0; gi = 0;
+    line_free = (b == 0 -> line_free : (line_free & ~LINES_OF(b)) | gone);
+    printf("sweep of block %d: lines %d are free\n", b, gone)
+  }
+}
+
+/* INV-HEAP-1: a block has one owner, who alone takes holes from it, whatever the marks say. INV-HEAP-4: a hole that a black thread
+ * takes is HELD as long as it owns the block: the sweep passes over those. */
+#define TAKEABLE(b) (block_state[b] == FREE || IN(partial, b))
 
 inline take_hole()
 {
   if
-  :: atomic { hole[me] == 0 && pool != 0 ->
-       v = LOWEST(pool); pool = pool & ~LINE(v);
-       if :: without(HELD_BEFORE_LISTED) -> listed = listed | LINE(v) :: else fi;
-       printf("T%d: takes fresh block %d\n", me, v) };
-     atomic { if :: colour[me] == BLACK && !without(BLACK_HOLE) -> line_held = line_held | LINE(v) :: else fi };
-     atomic { listed = listed | LINE(v); hole[me] = v; v = 0 }
-  :: atomic { hole[me] == 0 && HOLES != 0 -> v = LOWEST(HOLES) };
-     atomic { if :: colour[me] == BLACK -> line_held = line_held | LINE(v) :: else fi };
+  :: atomic { block[me] != 0 && hole[me] == 0 && (line_free & LINES_OF(block[me])) != 0 ->
+       hole[me] = LOWEST_LINE(line_free & LINES_OF(block[me]));
+       line_free = line_free & ~LINE(hole[me]);
+       printf("T%d: takes line %d\n", me, hole[me]) };
+     atomic { if :: colour[me] == BLACK && !without(BLACK_HOLE) -> line_held = line_held | LINE(hole[me]) :: else fi }
+  :: atomic { block[me] != 0 && hole[me] == 0 && (line_free & LINES_OF(block[me])) == 0 ->
+       printf("T%d: gives up block %d\n", me, block[me]); block_state[block[me]] = USED; block[me] = 0 }
+  :: atomic { block[me] == 0 && (TAKEABLE(1) || (BLOCKS > 1 && TAKEABLE(BLOCKS))) ->          /* under the heap's lock */
+       if :: TAKEABLE(1) -> v = 1 :: BLOCKS > 1 && TAKEABLE(BLOCKS) -> v = BLOCKS fi;
+       if :: IN(partial, v) -> partial = partial & ~(1 << v) :: else -> line_free = line_free | LINES_OF(v) fi;
+       block_state[v] = OWNED; block[me] = v; v = 0;
+       printf("T%d: takes block %d\n", me, block[me]) }
+  :: atomic { block[me] == 0 && sweep_next != 0 && sweep_next <= BLOCKS -> sweep_claim(v) };       /* sweeps for itself */
+     sweep_block(v, x);
      atomic {
        if
-       :: (line_free & LINE(v)) != 0 ->                /* compare-and-swap */
-            line_free = line_free & ~LINE(v); hole[me] = v;
-            printf("T%d: takes hole %d\n", me, v)
-       :: else                                         /* another thread has it */
+       :: v == 0
+       :: v != 0 && x != 0 -> block_state[v] = OWNED; block[me] = v
+       :: v != 0 && x == 0 -> block_state[v] = USED
        fi;
-       v = 0
-     }
+       v = 0; x = 0 }
   fi
 }
 #endif
@@ -571,7 +631,7 @@ inline shade_new()
   :: else
   fi
 }
-/* INV-BARRIER-4: global root cells have the same barrier. */
+/* INV-BARRIER-5: global root cells have the same barrier. */
 #define BARRIERED (barrier[me] && !(without(GLOBAL_BARRIER) && x == 0))
 
 /* ---- the return barrier ---- */
@@ -583,32 +643,44 @@ inline settle(t)
   if :: lo[t] == hi[t] && done[t] == lo[t] -> lo[t] = 0; hi[t] = 0; done[t] = 0 :: else fi
 }
 
-/* Before the thread uses frame x, which is not above its top. INV-FRAME-1: a frame is scanned before its owner changes it.
- * INV-FRAME-2: and not changed while the collector scans it. */
-inline return_barrier()
+/* The frozen frames from x up are to be the thread's own again: those that nobody has scanned it scans itself, also those that it is
+ * about to drop, for what is in them may be in an object by now, with no shade (INV-SHADOW-1). If the collector has claimed some of
+ * them, it waits for that (INV-SHADOW-2). */
+inline scan_own(from, to)
+{
+  gi = from;
+  do
+  :: gi < to && (!without(SCAN_DROPPED) || gi == x) -> buffer[me] = buffer[me] | (frame[me * FRAMES + gi] & ~marked); gi++
+  :: gi < to && without(SCAN_DROPPED) && gi != x -> gi++
+  :: else -> break
+  od;
+  gi = 0
+}
+inline thaw()
 {
   if
-  :: atomic { hi[me] <= x || without(RETURN_BARRIER) }                /* not frozen */
-  :: atomic { hi[me] > x && lo[me] <= x && !without(RETURN_BARRIER) ->
-       hi[me] = x; printf("T%d: takes frozen frame %d\n", me, x) };  /* compare-and-swap: from x up it is the thread's own */
-     atomic { buffer[me] = buffer[me] | (frame[me * FRAMES + x] & ~marked); maybe_full(me); reduce() }
-  :: atomic { hi[me] > x && lo[me] > x && !without(RETURN_BARRIER) ->
-       hi[me] = lo[me]; printf("T%d: the collector is at frame %d\n", me, x) };        /* compare-and-swap: cuts the range */
-     atomic { done[me] > x || hi[me] == 0 || without(RETURN_WAIT) }
-  fi;
-  d_step { settle(me) }
+  :: atomic { hi[me] <= x && lo[me] <= x }                            /* nothing of it is frozen */
+  :: atomic { hi[me] > x || lo[me] > x ->
+       v2 = hi[me]; hi[me] = (lo[me] > x -> lo[me] : x);              /* compare-and-swap: cuts the range */
+       printf("T%d: frozen frames from %d are its own\n", me, x) };
+     atomic { lo[me] <= x || done[me] >= lo[me] || without(RETURN_WAIT) };
+     atomic { d_step { scan_own(hi[me], v2); v2 = 0; reduce(); settle(me) }; maybe_full(me) }
+  fi
 }
 #endif
 
 proctype thread(byte me)
 {
   byte x, v, h;
+#ifdef WATERMARK
+  byte v2;
+#endif
 
 #ifdef SPAWN
 unborn:
   if
   :: atomic { live[me] -> goto in_native }                            /* spawned, in native mode */
-  /* INV-THREAD-1: who attaches, under the registry lock, takes the state that belongs to the phase. It has no handles. */
+  /* INV-THREAD-2: who attaches, under the registry lock, takes the state that belongs to the phase. It has no handles. */
   :: atomic { !live[me] -> v = phase;
 #if WITHOUT == ATTACH_LOCK
      };
@@ -626,17 +698,17 @@ end:
 #ifdef WORDS
   :: take_handles()
 #endif
-#ifdef LINES
+#ifdef BLOCKS
   :: take_hole()
 #endif
 #ifndef PRIVATE
   :: atomic { LOADABLE(0) -> load(0) }
 #endif
 #ifndef LEAVES
-  :: atomic { IN(TOP(me), 1) && LOADABLE(1) -> load(1) }
-  :: atomic { IN(TOP(me), 2) && LOADABLE(2) -> load(2) }
+  :: atomic { IN(ROOTED(me), 1) && LOADABLE(1) -> load(1) }
+  :: atomic { IN(ROOTED(me), 2) && LOADABLE(2) -> load(2) }
 #if HANDLES > 2
-  :: atomic { IN(TOP(me), 3) && LOADABLE(3) -> load(3) }
+  :: atomic { IN(ROOTED(me), 3) && LOADABLE(3) -> load(3) }
 #endif
 #endif
   :: atomic { TOP(me) != 0 -> pick(h, TOP(me)); TOP(me) = TOP(me) & ~SET(h); printf("T%d: drops o%d\n", me, h); h = 0 }
@@ -647,9 +719,9 @@ end:
 #ifdef LEAVES
        x = 0;
 #else
-       pick_or_null(x, TOP(me) & MUTABLE);
+       pick_or_null(x, ROOTED(me) & MUTABLE);
 #endif
-       pick_or_null(v, TOP(me));
+       pick_or_null(v, ROOTED(me));
        if
        :: field[x] == v -> x = 0; v = 0; goto end                     /* nothing would change */
        :: BARRIERED && field[x] != v -> goto again
@@ -676,6 +748,18 @@ again:
 #endif
 #endif
 
+#ifdef ASSIST
+  /* ---- help to mark, in an allocation's slow path. INV-GREY-2: an assistant counts from the moment it takes something off the list
+   *      until it has handed back what it did not trace. ---- */
+  :: atomic { phase == MARK -> v = 1 };
+     atomic { if :: handed == 0 -> v = 0; goto end :: else -> v = 0; pick(h, handed); handed = handed & ~SET(h); assisting[me] = 1 fi };
+     atomic { if :: IN(marked, h) -> h = 0 :: else -> marked = marked | SET(h); news = 1; reduce() fi;
+       printf("T%d: assists, marks o%d\n", me, h) };
+     atomic { if :: h != 0 -> v = field[h]; h = 0 :: else fi };
+     atomic { if :: without(ASSIST_RETURN) :: else -> handed = handed | (SET(v) & ~marked) fi;
+       v = 0; assisting[me] = 0; reduce() }
+#endif
+
   /* ---- safepoint ---- */
 #ifdef POLL
   /* INV-POLL-1: the collector stores the request, then zeroes limit; the owner restores limit, then looks for the request. */
@@ -691,13 +775,15 @@ again:
 
 #ifdef WATERMARK
   /* ---- call, with at most one argument ---- */
-  :: atomic { top[me] + 1 < DEPTH(me) -> pick_or_null(v, TOP(me)); top[me]++; TOP(me) = SET(v);
+  :: atomic { top[me] + 1 < DEPTH(me) -> pick_or_null(v, ROOTED(me)); top[me]++; TOP(me) = SET(v);
        printf("T%d: calls, frame %d has o%d\n", me, top[me], v); v = 0 }
   /* ---- return by one frame or unwind by two, with at most one result ---- */
   :: atomic { top[me] > 0 ->
-       pick_or_null(v, TOP(me));
+       pick_or_null(v, ROOTED(me));
        if :: x = top[me] - 1 :: top[me] > 1 -> x = top[me] - 2 fi };
-     return_barrier();
+#if WITHOUT != RETURN_BARRIER
+     thaw();
+#endif
      d_step {
        do :: top[me] > x -> TOP(me) = 0; top[me]-- :: else -> break od;
        put_into_frame(v);
@@ -707,7 +793,7 @@ again:
 #endif
 
 #ifdef MODES
-  /* ---- native mode. INV-NATIVE-1: both sides store, then look: the thread its mode, then the request; the collector the
+  /* ---- native mode. INV-NATIVE-4: both sides store, then look: the thread its mode, then the request; the collector the
    *      request, then the mode. So at least one of them sees the other. ---- */
 #ifdef NATIVE
   :: atomic { true -> goto enter_native }
@@ -735,7 +821,7 @@ enter_native:
        :: else -> settled[me] = 1                                     /* the collector has it */
        fi };
 in_native:
-     /* INV-NATIVE-2: a thread does not leave while it is claimed. */
+     /* INV-NATIVE-3: a thread does not come back while it is claimed. */
      atomic { COLLECTED && (mode[me] == IN_NATIVE || without(LEAVE_WAIT)) -> mode[me] = MANAGED; settled[me] = 0;
 #ifdef COLLECT
        if :: me == 0 -> assert(garbage == 0) :: else fi;
@@ -746,45 +832,40 @@ in_native:
 #endif
      };
 #ifdef WATERMARK
-     /* INV-NATIVE-3: the collector froze the whole stack; so the top frame has to be returned into. */
-     if
-     :: without(LEAVE_BARRIER)
-     :: else -> return_barrier()
-     fi;
+     /* INV-NATIVE-3: and then, since the collector may have frozen the whole stack, its top frame is returned into. */
+#if WITHOUT != LEAVE_BARRIER
+     thaw();
+#endif
      x = 0
 #endif
 #endif
 
 #ifdef SPAWN
   /* ---- spawn, with at most one argument, and exit; both under the registry lock ---- */
-  /* INV-THREAD-2: the child starts in native mode, with its argument in its first slot, and in its parent's state. */
-  :: atomic { !live[1 - me] ->
-       pick_or_null(v, TOP(me));
+  /* INV-THREAD-2: the parent has answered; the child starts in native mode, with its argument in its first slot, in its parent's
+   * state, with nothing pending. So those who owe an answer only get fewer. */
+  :: atomic { !live[1 - me] && (!pending[me] || without(SPAWN_ANSWER) || without(SPAWN_STATE)) ->
+       pick_or_null(v, ROOTED(me));
        d_step {
          x = 1 - me;
          frame[x * FRAMES] = SET(v);
-         if
-         :: without(INHERIT)         -> pending[x] = 0; barrier[x] = (phase != IDLE); colour[x] = (phase >= ROOTS)
-         :: without(INHERIT_BARRIER) -> pending[x] = 0; barrier[x] = 0; colour[x] = colour[me]
-         :: else                     -> pending[x] = pending[me]; barrier[x] = barrier[me]; colour[x] = colour[me]
-         fi;
+         pending[x] = pending[me]; barrier[x] = barrier[me]; colour[x] = colour[me];
+         if :: without(SPAWN_STATE) -> pending[x] = 0; barrier[x] = (phase != IDLE); colour[x] = (phase >= ROOTS) :: else fi;
          mode[x] = IN_NATIVE; looked[x] = 0; settled[x] = 0; live[x] = 1;
          printf("T%d: spawns T%d with o%d, pending %d barrier %d colour %d\n", me, x, v, pending[x], barrier[x], colour[x]);
          x = 0; v = 0
        } }
-  /* INV-THREAD-3: who exits hands over its buffer and cuts its frozen range. */
+  /* INV-THREAD-5: who exits hands over its buffer, after it has scanned what is frozen. */
   :: atomic { true -> printf("T%d: exits\n", me) };
-#ifdef WORDS
-     /* INV-HANDLE-7: the handles it gives back stay born: the sweep may be looking at them. */
-#if WITHOUT == EXIT_KEEPS_BORN
+#if WITHOUT == EXIT_KEEPS
      born = born & ~handle_bits[me];
-#endif
-     atomic { allocated = allocated & ~handle_bits[me] };
-     atomic { free = free | handle_bits[me]; handle_bits[me] = 0 };
+     allocated = allocated & ~handle_bits[me];
+     atomic { handle_bits[me] = 0; available = 1 };
 #endif
 #ifdef WATERMARK
-     atomic { if :: hi[me] > lo[me] -> hi[me] = lo[me] :: else fi };
-     atomic { done[me] == lo[me] || without(EXIT_WAIT) -> skip };
+     atomic { v2 = hi[me]; hi[me] = lo[me] };
+     atomic { done[me] >= lo[me] || without(EXIT_WAIT) };
+     atomic { d_step { if :: without(EXIT_SCAN) :: else -> scan_own(hi[me], v2) fi; v2 = 0; reduce() } };
 #endif
      atomic {
        if :: without(EXIT_BUFFER) -> buffer[me] = 0 :: else -> hand_over(me) fi;
@@ -792,8 +873,12 @@ in_native:
        lo[me] = 0; hi[me] = 0; done[me] = 0;
        do :: top[me] > 0 -> TOP(me) = 0; top[me]-- :: else -> break od;
 #endif
-#ifdef LINES
-       hole[me] = 0;                                                  /* abandoned to the next sweep */
+#ifdef WORDS
+       /* INV-THREAD-4: its handles stay with the record. If they should be born by now and are not, they are abandoned. */
+       if :: colour[me] == WHITE && phase >= ROOTS && !without(ABANDON_WHITE) -> handle_bits[me] = 0 :: else fi;
+#endif
+#ifdef BLOCKS
+       if :: block[me] != 0 -> block_state[block[me]] = USED :: else fi; block[me] = 0; hole[me] = 0;
 #endif
        TOP(me) = 0; pending[me] = 0; barrier[me] = 0; colour[me] = WHITE; looked[me] = 0; live[me] = 0;
        goto unborn }
@@ -805,8 +890,8 @@ in_native:
 
 #define PENDING(i) pending[i]
 
-/* Ask all threads for something: one critical section of the registry lock, so nobody comes or goes meanwhile.
- * INV-PHASE-1: the phase is there before the requests that it explains. */
+/* Ask all threads for something. INV-THREAD-2: in one critical section of the registry lock, so nobody comes or goes meanwhile, and
+ * the phase before the requests that it explains (INV-BARRIER-4: so a barrier never reads an older one). */
 inline publish(p)
 {
 #if WITHOUT == PHASE_FIRST
@@ -816,8 +901,12 @@ inline publish(p)
 #endif
   reduce();
   EACH_THREAD(request);
+#if defined(WORDS) && defined(SPAWN) && WITHOUT != ABANDON_VACANT
+  if :: p == ROOTS -> EACH_THREAD(abandon) :: else fi; /* INV-THREAD-4: nobody will answer for vacant records */
+#endif
   printf("C: publishes %e\n", p)
 }
+inline abandon(i) { if :: LIVE(i) :: else -> handle_bits[i] = 0 fi }
 inline request(i)
 {
   if
@@ -852,7 +941,7 @@ inline answer_for(t)
 #ifdef WATERMARK
        lo[t] = 0; done[t] = 0; hi[t] = top[t] + 1 };                  /* freeze the whole stack */
 #else
-       d_step { mark_set(TOP(t)) } };
+       handed = handed | TOP(t) };
 #endif
      atomic { if :: without(SYNC_HANDSHAKE) -> barrier[t] = 1 :: else fi; blacken(t) };
      atomic { hand_over(t) }
@@ -863,9 +952,9 @@ inline answer_for(t)
 }
 #endif
 
-/* INV-THREAD-4: wait until nobody who is registered now has something pending; then act. The next step of the collector is in
- * the same atomic step as the end of the wait: fewer states. */
-#if WITHOUT == WAIT_FOR_ALL
+/* Look at every record, without a lock, until all have answered; then act. (The act is in the same step as the end of the wait: fewer
+ * states. Where nobody comes or goes, so is the look at all records.) */
+#ifdef SPAWN
 #define AWAIT_THEN(act) do :: atomic { !pending[t] && t + 1 < THREADS -> t++ } \
                            :: atomic { !pending[t] && t + 1 == THREADS -> t = 0; act; break } ANSWER_FOR_NATIVE od
 #else
@@ -906,7 +995,10 @@ inline zero_limit(i)
 /* INV-MARK-1: only the collector marks, and what it marks becomes grey in the same step. */
 inline mark_set(set)
 {
-  assert(((set) & ~(allocated & ~retired)) == 0);      /* INV-HANDLE-1 */
+  assert(((set) & ~(allocated & ~retired)) == 0);      /* INV-MARK-3 */
+#ifdef ASSIST
+  if :: ((set) & ~marked) != 0 -> news = 1 :: else fi;
+#endif
   grey = grey | ((set) & ~marked);
   marked = marked | (set);
   reduce()
@@ -917,7 +1009,7 @@ inline take_handed() { mark_set(handed); handed = 0 }
 inline trace_one()
 {
   h = LOWEST(grey); grey = grey & ~SET(h);
-#ifdef LINES
+#ifdef BLOCKS
   if :: without(LINE_MARK) :: else -> line_marked = line_marked | LINE(line_of[h]) fi;
 #endif
   mark_set(SET(field[h]));
@@ -926,7 +1018,8 @@ inline trace_one()
 
 #ifdef WATERMARK
 #define ANY_FROZEN ANY(FROZEN)
-/* The oldest frozen frame of some thread: claim it, scan it, say so. INV-FRAME-3: meanwhile the thread does not go away. */
+/* The oldest frozen frame of some thread: claim it, scan it, say so. INV-SHADOW-2: meanwhile its thread waits if
+ * it needs it, also to exit. */
 inline scan_frozen()
 {
   atomic { grey == 0 && ANY_FROZEN ->
@@ -959,7 +1052,7 @@ inline reclaim(dead)
   :: h <= HANDLES ->
        if
        :: IN(dead, h) -> field[h] = 0; printf("C: reclaims o%d\n", h);
-#ifdef LINES
+#ifdef BLOCKS
             line_of[h] = 0;
 #endif
        :: else
@@ -969,8 +1062,11 @@ inline reclaim(dead)
   od;
   h = 0;
 #ifdef WORDS
+  gi = 0;
+  do :: gi < THREADS -> assert((handle_bits[gi] & (dead)) == 0); gi++ :: else -> break od;     /* INV-BORN-1: nor is it held */
+  gi = 0;
   slots = slots & ~(dead);
-  retired = retired | (dead);
+  resting = dead;
 #endif
 #ifdef COLLECT
   garbage = garbage & ~(dead);
@@ -980,32 +1076,32 @@ inline reclaim(dead)
 #define DEAD(set) ((set) & ~(marked | born | retired))
 
 #ifdef WORDS
-/* One word, in the order of the code. What is dead is retired; what the last sweep retired is free.
- * INV-HANDLE-5: allocated is read before the others. INV-HANDLE-6: a handle is free when all else about it is cleared. */
+/* One word. What is dead is retired; what the last sweep retired is free. INV-HANDLE-2: allocated is read before the others.
+ * INV-HANDLE-4: slot, then retired; retired, then allocated, then available. */
 inline sweep_handles()
 {
-  atomic { if :: without(SWEEP_ALLOC_FIRST) -> v = DEAD(ALL) :: else -> v = allocated fi; was_retired = retired };
-  atomic {
-    if :: without(SWEEP_ALLOC_FIRST) -> v = v & allocated :: else -> v = DEAD(v) fi;
-    d_step { reclaim(v) };
-    if :: without(QUARANTINE) -> was_retired = v :: else fi;
-    resting = v;
-    v = 0 };
-#if WITHOUT == FREE_LAST
-  free = free | was_retired;
-#endif
-#if WITHOUT != UNRETIRE_FIRST
-  retired = retired & ~was_retired;
-#endif
-  allocated = allocated & ~was_retired;
-#if WITHOUT == FREE_LAST
-  was_retired = 0
-#elif WITHOUT == UNRETIRE_FIRST
-  free = free | was_retired;
-  atomic { retired = retired & ~was_retired; was_retired = 0 }
+#if WITHOUT == SWEEP_ALLOC_FIRST
+  v = DEAD(ALL);
+  atomic { was_retired = retired; v = v & allocated; d_step { reclaim(v) } };
 #else
-  atomic { free = free | was_retired; was_retired = 0 }
+  v = allocated;
+  atomic { was_retired = retired; v = DEAD(v); d_step { reclaim(v) } };
 #endif
+#if WITHOUT == QUARANTINE
+  was_retired = v; v = 0;
+#endif
+#if WITHOUT == ANNOUNCE_LAST
+  available = 1;
+#endif
+#if WITHOUT == UNRETIRE_FIRST
+  atomic { allocated = allocated & ~was_retired; freeing = 1 };
+  retired = v;
+#else
+  retired = v;
+  atomic { allocated = allocated & ~was_retired; freeing = 1 };
+#endif
+  atomic { if :: was_retired != 0 && !without(ANNOUNCE_LAST) -> available = 1 :: else fi; freeing = 0; was_retired = 0; v = 0;
+    assert((ALL & ~allocated) == 0 || available || handles_locked) }  /* INV-HANDLE-1: no free handle is forgotten */
 }
 #else
 /* Handle by handle. */
@@ -1027,40 +1123,32 @@ inline sweep_handles()
 }
 #endif
 
-#ifdef LINES
-/* INV-LINE-3: a line is released if it is neither MARKED nor HELD, and after all handles have been swept. */
+#ifdef BLOCKS
+/* By the collector. (A thread that sweeps for itself keeps the block if there is a hole in it: take_hole.) INV-HEAP-2: after all
+ * handles have been swept. */
 inline sweep_lines()
 {
-  v = 1;
+  atomic { sweep_next = 1; if :: without(LIST_ANEW) :: else -> partial = 0 fi };
   do
-  :: atomic { v <= LINES -> h = ((listed & LINE(v)) != 0 && ((line_marked | line_held) & LINE(v)) == 0) };
+  :: atomic { sweep_next <= BLOCKS -> sweep_claim(v) };
+     sweep_block(v, h);
      atomic {
        if
-       :: h ->
-            d_step {
-              gh = 1;
-              do :: gh <= HANDLES -> assert(line_of[gh] != v); gh++ :: else -> break od;     /* no object is on it */
-              gi = 0;
-              do :: gi < THREADS -> assert(hole[gi] != v); gi++ :: else -> break od;         /* nobody allocates in it */
-              gh = 0; gi = 0
-            };
-            if
-            :: line_free = line_free | LINE(v)
-            :: line_free = line_free & ~LINE(v); listed = listed & ~LINE(v); pool = pool | LINE(v)    /* an empty block */
-            fi;
-            printf("C: releases line %d\n", v)
-       :: else
+       :: v == 0
+       :: v != 0 && h == LINES_OF(v) -> block_state[v] = FREE; line_free = line_free & ~h
+       :: v != 0 && h != LINES_OF(v) && h != 0 -> block_state[v] = PARTIAL; partial = partial | (1 << v)
+       :: v != 0 && h == 0 -> block_state[v] = USED
        fi;
-       h = 0; line_passed = line_passed | LINE(v); v++ }
-  :: atomic { v > LINES -> v = 0; break }
+       v = 0; h = 0 }
+  :: atomic { sweep_next > BLOCKS -> sweep_next = 0; break }
   od
 }
 #endif
 
 /* --------------------------------------------------------------------------------------------------- collector: the cycle */
 
-/* INV-START-1: bits are cleared before SYNC is published. INV-START-2: and after all have answered IDLE: every barrier is off,
- * every colour white. No lock is held. INV-BORN-3: no born bit outlives its cycle. */
+/* INV-CLEAR-1: bits are cleared before SYNC is published; INV-IDLE-1: and after all have answered IDLE: every barrier is off,
+ * every colour white. No lock is held. INV-BORN-1: no born bit outlives its cycle. */
 inline clear_one(h)
 {
   marked = marked & ~SET(h);
@@ -1077,8 +1165,8 @@ proctype collector()
 
 start:
   /* ---- Start, handle by handle; SYNC ---- */
-#ifdef LINES
-  atomic { line_marked = 0; line_held = 0; line_passed = 0 };
+#ifdef BLOCKS
+  atomic { line_marked = 0; line_held = 0 };
 #endif
 #if WITHOUT == REQUEST_FIRST
   atomic { EACH_THREAD(early_look) };
@@ -1107,7 +1195,7 @@ start:
   atomic { clear_one(1); clear_one(2) };
 #endif
 
-  /* ---- ROOTS. INV-BARRIER-5: every barrier is on before the first root scan ---- */
+  /* ---- ROOTS. INV-BARRIER-6: every barrier is on before the first root scan ---- */
   AWAIT_THEN(publish(ROOTS));
 #endif
 
@@ -1119,17 +1207,24 @@ start:
 #ifdef WATERMARK
   :: scan_frozen()
 #endif
-  /* INV-FLUSH-1: a flush starts with nothing grey and nothing frozen. */
+#ifdef ASSIST
+  :: atomic { (handed & ~marked) != 0 -> take_handed() }
+  :: atomic { !answered && grey == 0 && QUIET -> news = 0; publish(MARK) };
+     AWAIT_THEN(answered = 1; if :: without(ASSIST_COUNT) -> news = 0 :: else fi)
+  :: atomic { answered && grey == 0 && QUIET -> answered = 0; if :: news :: else -> goto sweep fi }
+#else
+  /* INV-FLUSH-2: a flush starts with nothing grey and nothing frozen. */
   :: atomic { (grey == 0 || without(FLUSH_AFTER_TRACE)) && (!ANY_FROZEN || without(FLUSH_AFTER_FRAMES)) ->
 #ifdef CHUNKS
        brought = 0;
 #endif
        if :: without(FLUSH) -> goto sweep :: else fi;
        publish(MARK) };
-     /* INV-FLUSH-2: marking ends after a round in which no handle came that was still unmarked. */
+     /* INV-FLUSH-1: marking ends after a round in which nobody marks anything: no handle came that was still unmarked. */
      AWAIT_THEN(if :: BROUGHT_NOTHING && grey == 0 && !ANY_FROZEN -> goto sweep :: else -> take_handed() fi);
 #if WITHOUT == FLUSH_AGAIN
      do :: atomic { grey != 0 -> trace_one() } :: atomic { grey == 0 -> goto sweep } od
+#endif
 #endif
   od;
 
@@ -1142,11 +1237,11 @@ sweep:
   sweep_lines();
 #endif
   sweep_handles();
-#if defined(LINES) && WITHOUT != HANDLES_THEN_LINES
+#if defined(BLOCKS) && WITHOUT != HANDLES_THEN_LINES
   sweep_lines();
 #endif
 
-  /* ---- IDLE. INV-IDLE-3: published when the sweep has ended ---- */
+  /* ---- IDLE. INV-IDLE-2: published when the sweep has ended ---- */
 #if WITHOUT != SWEEP_BEFORE_IDLE
   atomic { publish(IDLE) };
 #endif
