@@ -48,7 +48,7 @@ typedef uint64_t coex_handle;
 
 /* A reference word with bit 62 set is an immediate: a small integer, a character, whatever fits in 62 bits. Tracing, barriers,
  * roots and collections pass over it, so a dynamic language keeps "integer or reference" in one word. */
-#define COEX_IMMEDIATE_BIT ((uint64_t)1 << 62)
+#define COEX_IMMEDIATE_BIT   ((uint64_t)1 << 62)
 #define COEX_IMMEDIATE(bits) (((uint64_t)(bits) & (COEX_IMMEDIATE_BIT - 1)) | COEX_IMMEDIATE_BIT)
 
 static inline bool coex_is_immediate(uint64_t word) { return (word & COEX_IMMEDIATE_BIT) != 0; }
@@ -86,10 +86,10 @@ typedef struct coex_gc_config {
     uint64_t safepoint_warn_ms;   /* a thread that has not answered after this long is named */
     uint64_t trace_level;         /* 0: silent; 1: a line per cycle */
     coex_gc_out_of_memory out_of_memory;
-    void *context;                /* for out_of_memory */
-    uint64_t stress;              /* debugging: ask for a cycle every so many slow allocations; 0: off */
-    bool poison;                  /* debugging: overwrite freed memory */
-    bool verify;                  /* debugging: mark again independently before each sweep, abort on a missed object */
+    void *context;   /* for out_of_memory */
+    uint64_t stress; /* debugging: ask for a cycle every so many slow allocations; 0: off */
+    bool poison;     /* debugging: overwrite freed memory */
+    bool verify;     /* debugging: mark again independently before each sweep, abort on a missed object */
 } coex_gc_config;
 
 /* Fill with the defaults and set `size`. */
@@ -108,8 +108,8 @@ COEX_API int coex_gc_init_with(const coex_gc_config *config);
 COEX_API void coex_gc_shutdown(void);
 
 COEX_API const char *coex_gc_error_string(int code);
-COEX_API int coex_gc_last_error(void);            /* of this thread: why the last call that returned 0 or null did so */
-COEX_API const char *coex_gc_error_detail(void);  /* the same in words, "" if there is nothing to say */
+COEX_API int coex_gc_last_error(void);           /* of this thread: why the last call that returned 0 or null did so */
+COEX_API const char *coex_gc_error_detail(void); /* the same in words, "" if there is nothing to say */
 COEX_API const char *coex_gc_version(void);
 
 /* ------------------------------------------------------------------ types */
@@ -120,8 +120,8 @@ typedef struct coex_gc_visitor coex_gc_visitor;
 COEX_API void coex_gc_visit(coex_gc_visitor *visitor, const coex_handle *field);
 
 enum {
-    COEX_GC_MUTABLE = 1,   /* anything in the payload may be written after birth; such objects never move */
-    COEX_GC_REF_ARRAY = 2  /* the payload from array_offset to its end is handles */
+    COEX_GC_MUTABLE = 1,  /* anything in the payload may be written after birth; such objects never move */
+    COEX_GC_REF_ARRAY = 2 /* the payload from array_offset to its end is handles */
 };
 
 #define COEX_GC_MAX_TYPES ((uint32_t)1 << 20)
@@ -132,8 +132,8 @@ typedef struct coex_gc_type {
     const uint32_t *ref_offsets; /* byte offsets of handle fields in the payload, multiples of 8. In a type of variable size an
                                     offset past the end of an object is not there in that object */
     uint32_t ref_count;
-    uint32_t flags;              /* COEX_GC_MUTABLE, COEX_GC_REF_ARRAY */
-    uint32_t array_offset;       /* with REF_ARRAY: the payload from here to its end is handles */
+    uint32_t flags;        /* COEX_GC_MUTABLE, COEX_GC_REF_ARRAY */
+    uint32_t array_offset; /* with REF_ARRAY: the payload from here to its end is handles */
     void (*trace)(const void *payload, uint64_t size, coex_gc_visitor *visitor); /* instead of offsets. Called beside running
                                     mutators: reads references only through the visitor, allocates, blocks and derefs nothing */
     void (*finalize)(coex_handle object, void *context);
@@ -160,16 +160,16 @@ COEX_API void *coex_gc_handle_deref(coex_handle h);
 
 COEX_API uint64_t coex_gc_size(coex_handle h);    /* payload bytes; 0 for null */
 COEX_API uint32_t coex_gc_type_of(coex_handle h); /* type id; 0 for null */
-COEX_API bool coex_gc_is_handle(uint64_t word);   /* does this word name an object now? True for no other words; reads nothing else */
+COEX_API bool coex_gc_is_handle(uint64_t word); /* does this word name an object now? True for no other words; reads nothing else */
 
 /* What the header and the tables say of an object (the four header fields of the classic layout, and more). */
 typedef struct coex_gc_object {
-    uint64_t size;         /* bytes in the heap, header and padding included */
+    uint64_t size; /* bytes in the heap, header and padding included */
     uint64_t payload_size;
     uint32_t type_id;
-    uint32_t flags;        /* COEX_GC_OBJECT_… */
-    coex_handle forward;   /* always 0: a handle never changes when its object moves */
-    const void *address;   /* of the payload */
+    uint32_t flags;      /* COEX_GC_OBJECT_… */
+    coex_handle forward; /* always 0: a handle never changes when its object moves */
+    const void *address; /* of the payload */
 } coex_gc_object;
 
 enum {
@@ -221,7 +221,8 @@ COEX_API void coex_gc_unwind_to(coex_handle *slots);
 COEX_API void coex_gc_root(coex_handle value);
 
 /* A cell outside the heap; from the add to the remove it is read and written only by load and store here. Any thread. */
-COEX_API int coex_gc_add_global_root(coex_handle *where); /* 0, COEX_GC_ENOMEM, or COEX_GC_EINVAL for NULL; adding twice is a no-op */
+COEX_API int coex_gc_add_global_root(
+    coex_handle *where); /* 0, COEX_GC_ENOMEM, or COEX_GC_EINVAL for NULL; adding twice is a no-op */
 COEX_API void coex_gc_remove_global_root(coex_handle *where);
 COEX_API coex_handle coex_gc_global_load(coex_handle *where);
 COEX_API void coex_gc_global_store(coex_handle *where, coex_handle value);
@@ -246,9 +247,10 @@ COEX_API void coex_gc_spawn_cancel(coex_gc_spawn *spawn);
 
 /* ------------------------------------------------------------- collecting */
 
-COEX_API void coex_gc_async(void);               /* ask for a full cycle, return at once; a no-op while one is pending or running */
-COEX_API void coex_gc_wait_for_completion(void); /* returns when the cycle that runs or is pending at the call has ended. A safepoint */
-COEX_API void coex_gc_collect(void);             /* a full cycle that STARTS after this call, completed on return. A safepoint */
+COEX_API void coex_gc_async(void); /* ask for a full cycle, return at once; a no-op while one is pending or running */
+COEX_API void coex_gc_wait_for_completion(
+    void);                           /* returns when the cycle that runs or is pending at the call has ended. A safepoint */
+COEX_API void coex_gc_collect(void); /* a full cycle that STARTS after this call, completed on return. A safepoint */
 COEX_API void coex_gc_set_trigger_threshold(uint64_t allocations); /* 0 turns the count trigger off */
 
 /* Without a GC thread (gc_threads = 0): works on the cycle that is asked for, for about so long, or until another thread owes an answer.
@@ -294,9 +296,9 @@ COEX_API void coex_gc_mutex_lock(pthread_mutex_t *mutex);
  * a stack that nobody is on, in constant time, but not to another thread's own. What is on a suspended stack lives. */
 typedef struct coex_gc_stack coex_gc_stack;
 
-COEX_API coex_gc_stack *coex_gc_stack_create(uint64_t slots);         /* room for so many words; NULL when there is none */
-COEX_API coex_gc_stack *coex_gc_stack_switch(coex_gc_stack *to);      /* returns the one that was left. Not a safepoint */
-COEX_API void coex_gc_stack_destroy(coex_gc_stack *stack);            /* one that nobody is on, and that is no thread's own */
+COEX_API coex_gc_stack *coex_gc_stack_create(uint64_t slots);    /* room for so many words; NULL when there is none */
+COEX_API coex_gc_stack *coex_gc_stack_switch(coex_gc_stack *to); /* returns the one that was left. Not a safepoint */
+COEX_API void coex_gc_stack_destroy(coex_gc_stack *stack);       /* one that nobody is on, and that is no thread's own */
 
 /* ------------------------------------------------ weak things, and the dying */
 

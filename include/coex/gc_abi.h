@@ -12,7 +12,8 @@
 #define COEX_GC_THREAD_WORDS(X)                                                                                                    \
     X(coex_handle *, top, 0, "owner", "next free word of the shadow stack")                                                        \
     X(coex_handle *, limit, 8, "owner; collector stores 0", "end of the shadow stack, or 0: take the slow path")                   \
-    X(coex_handle *, watermark, 16, "owner", "end of the frozen frames: leaving a frame down to here takes the slow path; 0: none")\
+    X(coex_handle *, watermark, 16, "owner",                                                                                       \
+      "end of the frozen frames: leaving a frame down to here takes the slow path; 0: none")                                       \
     X(uint64_t, cursor, 24, "owner", "where the next object goes; its header comes first")                                         \
     X(uint64_t, end, 32, "owner", "end of the hole that cursor moves in")                                                          \
     X(uint64_t, handle_bits, 40, "owner", "handles of the current word that are not given out yet")                                \
@@ -22,23 +23,23 @@
 
 /* A handle's low 36 bits index the table. The header word before each payload is handle | type << 36 | flags << 56. In an object
  * of variable size the payload size stands before the header. */
-#define COEX_GC_HANDLE_BITS 36
-#define COEX_GC_TYPE_SHIFT 36
-#define COEX_GC_FLAGS_SHIFT 56
-#define COEX_GC_HEADER_BYTES 8
-#define COEX_GC_SMALL_MAX 8184 /* largest object, header included, that is bump-allocated; larger ones get pages of their own */
+#define COEX_GC_HANDLE_BITS           36
+#define COEX_GC_TYPE_SHIFT            36
+#define COEX_GC_FLAGS_SHIFT           56
+#define COEX_GC_HEADER_BYTES          8
+#define COEX_GC_SMALL_MAX             8184 /* largest object, header included, that is bump-allocated; larger ones get pages of their own */
 
 /* shape of a type: ((uint64_t *)table)[type_id - COEX_GC_MAX_TYPES]. Payload size + 1 of a fixed size, or: */
 #define COEX_GC_SHAPE(table, type_id) (((const uint64_t *)(const void *)(table))[(int64_t)(type_id) - (int64_t)COEX_GC_MAX_TYPES])
-#define COEX_GC_SHAPE_UNKNOWN ((uint64_t)0)
-#define COEX_GC_SHAPE_VARIABLE ((uint64_t)1 << 63)       /* of variable size */
-#define COEX_GC_SHAPE_SLOW (((uint64_t)1 << 63) | 1)     /* aligned, large, or with a finalizer: not for the fast path */
+#define COEX_GC_SHAPE_UNKNOWN         ((uint64_t)0)
+#define COEX_GC_SHAPE_VARIABLE        ((uint64_t)1 << 63)       /* of variable size */
+#define COEX_GC_SHAPE_SLOW            (((uint64_t)1 << 63) | 1) /* aligned, large, or with a finalizer: not for the fast path */
 
 /* A shadow-stack word: handle or immediate (bit 63 clear), address of a local that holds one (bits 63, 62 = 1, 0), or the header
  * that a frame starts with (bits 63, 62 = 1, 1): the complement of the number of slots it was made with. */
-#define COEX_GC_LOCAL_BIT ((uint64_t)1 << 63)
-#define COEX_GC_FRAME_HEADER(slots) (~(uint64_t)(slots))
-#define COEX_GC_FRAME_INLINE_MAX 65535 /* frames with more slots take the slow path */
+#define COEX_GC_LOCAL_BIT             ((uint64_t)1 << 63)
+#define COEX_GC_FRAME_HEADER(slots)   (~(uint64_t)(slots))
+#define COEX_GC_FRAME_INLINE_MAX      65535 /* frames with more slots take the slow path */
 
 #ifdef __cplusplus
 extern "C" {

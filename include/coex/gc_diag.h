@@ -18,7 +18,8 @@ typedef struct coex_gc_times {
     uint64_t p99;
     uint64_t p999;
     uint64_t max;
-    uint64_t bucket[COEX_GC_TIMES_BUCKETS]; /* bucket[i]: how many of 2^i to 2^(i+1)-1 ns; the first has also 0, the last all above */
+    uint64_t
+        bucket[COEX_GC_TIMES_BUCKETS]; /* bucket[i]: how many of 2^i to 2^(i+1)-1 ns; the first has also 0, the last all above */
 } coex_gc_times;
 
 typedef struct coex_gc_stats {
@@ -65,13 +66,13 @@ typedef struct coex_gc_stats {
     uint64_t hard_limit_waits;      /* allocations that waited for a cycle at a hard limit */
     uint64_t pinned_objects;        /* a number that only grows is a leaked pin */
     uint64_t pins;
-    uint64_t finalizers_waiting;    /* for coex_gc_finalize */
-    uint64_t external_bytes;        /* coex_gc_adjust_external */
-    uint64_t assists;               /* slow allocations that did marking work */
-    coex_gc_times stop_cpu;         /* a thread's time on the CPU in one safepoint stop, all cycles */
-    coex_gc_times stop_wall;        /* the same by the clock on the wall */
-    coex_gc_times handshake;        /* from a request to its last answer, all cycles */
-    coex_gc_times stop_cpu_last;    /* the three of the last cycle */
+    uint64_t finalizers_waiting; /* for coex_gc_finalize */
+    uint64_t external_bytes;     /* coex_gc_adjust_external */
+    uint64_t assists;            /* slow allocations that did marking work */
+    coex_gc_times stop_cpu;      /* a thread's time on the CPU in one safepoint stop, all cycles */
+    coex_gc_times stop_wall;     /* the same by the clock on the wall */
+    coex_gc_times handshake;     /* from a request to its last answer, all cycles */
+    coex_gc_times stop_cpu_last; /* the three of the last cycle */
     coex_gc_times stop_wall_last;
     coex_gc_times handshake_last;
 } coex_gc_stats;

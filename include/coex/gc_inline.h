@@ -12,8 +12,8 @@
 
 #include <coex/gc_abi.h>
 
-#define COEX_FAST static inline __attribute__((always_inline, unused))
-#define COEX_LIKELY(x) __builtin_expect(!!(x), 1)
+#define COEX_FAST        static inline __attribute__((always_inline, unused))
+#define COEX_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define COEX_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 #ifdef __cplusplus
@@ -38,8 +38,7 @@ COEX_FAST uint64_t *coex_fast_bump(struct coex_gc_thread *self, uint64_t size, u
     /* The bound costs nothing when the size is a constant; without it size + 1 could be the 0 of an unknown type. */
     if (COEX_LIKELY(size < COEX_GC_SMALL_MAX && COEX_GC_SHAPE(self->table, type_id) == size + 1)) {
         uint64_t next = self->cursor + ((size + COEX_GC_HEADER_BYTES + 7) & ~(uint64_t)7);
-        if (COEX_UNLIKELY(next > self->end))
-            return NULL;
+        if (COEX_UNLIKELY(next > self->end)) return NULL;
         self->cursor = next;
         if (start == NULL) /* never: `end` would have been 0. Saves the caller's test */
             __builtin_unreachable();
@@ -47,8 +46,7 @@ COEX_FAST uint64_t *coex_fast_bump(struct coex_gc_thread *self, uint64_t size, u
     }
     if (COEX_GC_SHAPE(self->table, type_id) == COEX_GC_SHAPE_VARIABLE && size <= COEX_GC_SMALL_MAX - 2 * COEX_GC_HEADER_BYTES) {
         uint64_t next = self->cursor + ((size + 2 * COEX_GC_HEADER_BYTES + 7) & ~(uint64_t)7);
-        if (COEX_UNLIKELY(next > self->end))
-            return NULL;
+        if (COEX_UNLIKELY(next > self->end)) return NULL;
         self->cursor = next;
         *start = size;
         return start + 1;
@@ -123,14 +121,12 @@ COEX_FAST coex_handle *coex_fast_enter_frame(uint64_t num_slots)
 {
     struct coex_gc_thread *self = coex_gc_self;
     coex_handle *header = self->top;
-    if (COEX_UNLIKELY(num_slots > COEX_GC_FRAME_INLINE_MAX))
-        return coex_gc_enter_frame_slow(num_slots);
+    if (COEX_UNLIKELY(num_slots > COEX_GC_FRAME_INLINE_MAX)) return coex_gc_enter_frame_slow(num_slots);
     coex_handle *top = header + num_slots + 1;
     if (COEX_UNLIKELY((uintptr_t)top > (uintptr_t)__atomic_load_n(&self->limit, __ATOMIC_RELAXED)))
         return coex_gc_enter_frame_slow(num_slots);
     *header = COEX_GC_FRAME_HEADER(num_slots);
-    for (uint64_t i = 1; i <= num_slots; i++)
-        header[i] = 0;
+    for (uint64_t i = 1; i <= num_slots; i++) header[i] = 0;
     self->top = top;
     return header + 1;
 }
@@ -158,24 +154,23 @@ COEX_FAST void coex_fast_root(coex_handle value)
 
 COEX_FAST void coex_fast_safepoint(void)
 {
-    if (COEX_UNLIKELY(__atomic_load_n(&coex_gc_self->limit, __ATOMIC_RELAXED) == NULL))
-        coex_gc_safepoint_slow();
+    if (COEX_UNLIKELY(__atomic_load_n(&coex_gc_self->limit, __ATOMIC_RELAXED) == NULL)) coex_gc_safepoint_slow();
 }
 
 /* ------------------------------------------------- under the public names */
 
 /* A function-like macro hides the symbol in calls only: its address, and (coex_gc_alloc)(…) in brackets, are the library's. */
 #if !defined(COEX_GC_NO_INLINE) && !defined(COEX_GC_CHECKED)
-#define coex_gc_alloc(size, type_id) coex_fast_alloc(size, type_id)
+#define coex_gc_alloc(size, type_id)             coex_fast_alloc(size, type_id)
 #define coex_gc_alloc_at(size, type_id, payload) coex_fast_alloc_at(size, type_id, payload)
-#define coex_gc_handle_deref(h) coex_fast_handle_deref(h)
-#define coex_gc_load(object, offset) coex_fast_load(object, offset)
-#define coex_gc_init_ref(fresh, offset, value) coex_fast_init_ref(fresh, offset, value)
-#define coex_gc_store(object, offset, value) coex_fast_store(object, offset, value)
-#define coex_gc_enter_frame(num_slots) coex_fast_enter_frame(num_slots)
-#define coex_gc_leave_frame(slots) coex_fast_leave_frame(slots)
-#define coex_gc_root(value) coex_fast_root(value)
-#define coex_gc_safepoint() coex_fast_safepoint()
+#define coex_gc_handle_deref(h)                  coex_fast_handle_deref(h)
+#define coex_gc_load(object, offset)             coex_fast_load(object, offset)
+#define coex_gc_init_ref(fresh, offset, value)   coex_fast_init_ref(fresh, offset, value)
+#define coex_gc_store(object, offset, value)     coex_fast_store(object, offset, value)
+#define coex_gc_enter_frame(num_slots)           coex_fast_enter_frame(num_slots)
+#define coex_gc_leave_frame(slots)               coex_fast_leave_frame(slots)
+#define coex_gc_root(value)                      coex_fast_root(value)
+#define coex_gc_safepoint()                      coex_fast_safepoint()
 #endif
 
 #ifdef __cplusplus

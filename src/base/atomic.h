@@ -11,9 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct cx_a32 { uint32_t v; } cx_a32;
-typedef struct cx_a64 { uint64_t v; } cx_a64;
-typedef struct cx_aptr { void *v; } cx_aptr;
+typedef struct cx_a32 {
+    uint32_t v;
+} cx_a32;
+typedef struct cx_a64 {
+    uint64_t v;
+} cx_a64;
+typedef struct cx_aptr {
+    void *v;
+} cx_aptr;
 
 #define CX_ATOMIC_COMMON(name, type)                                                                                               \
     static inline type name##_load_relaxed(const name *a) { return __atomic_load_n(&a->v, __ATOMIC_RELAXED); }                     \

@@ -11,8 +11,7 @@ static __thread uint32_t lock_held;
 
 static void lock_note(const cx_mutex *mutex)
 {
-    if (!CX_CHECKED)
-        return;
+    if (!CX_CHECKED) return;
     if (lock_held >> mutex->rank != 0)
         cx_fatal("lock of rank %d taken while ranks %#x are held", (int)mutex->rank, (unsigned)lock_held);
     lock_held |= (uint32_t)1 << mutex->rank;
@@ -20,8 +19,7 @@ static void lock_note(const cx_mutex *mutex)
 
 static void lock_forget(const cx_mutex *mutex)
 {
-    if (CX_CHECKED)
-        lock_held &= ~((uint32_t)1 << mutex->rank);
+    if (CX_CHECKED) lock_held &= ~((uint32_t)1 << mutex->rank);
 }
 
 void cx_mutex_init(cx_mutex *mutex, enum cx_rank rank)
@@ -40,8 +38,7 @@ void cx_mutex_lock(cx_mutex *mutex)
 
 bool cx_mutex_try_lock(cx_mutex *mutex)
 {
-    if (pthread_mutex_trylock(&mutex->os) != 0)
-        return false;
+    if (pthread_mutex_trylock(&mutex->os) != 0) return false;
     lock_note(mutex);
     return true;
 }

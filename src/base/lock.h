@@ -10,20 +10,20 @@
 #include <stdint.h>
 
 enum cx_rank {
-    CX_RANK_LIFE = 1,   /* init, shutdown */
-    CX_RANK_ROLE,       /* the collector's role: who runs slices of the cycle */
-    CX_RANK_REQUEST,    /* requests for cycles, and their completion */
-    CX_RANK_REGISTRY,   /* threads that come and go, and the publication of requests */
-    CX_RANK_STACKS,     /* records and memory of shadow stacks */
-    CX_RANK_ROOTS,      /* global roots */
-    CX_RANK_WEAK,       /* weak references, ephemerons */
-    CX_RANK_FINALIZE,   /* finalizable objects, and their queue */
-    CX_RANK_TYPES,      /* type registration */
-    CX_RANK_HANDLES,    /* claiming words, growing the table */
-    CX_RANK_LARGE,      /* large-object runs */
-    CX_RANK_HEAP,       /* block lists, growing the heap */
-    CX_RANK_GREY,       /* grey chunks */
-    CX_RANK_OUTPUT      /* the stream that traces go to */
+    CX_RANK_LIFE = 1, /* init, shutdown */
+    CX_RANK_ROLE,     /* the collector's role: who runs slices of the cycle */
+    CX_RANK_REQUEST,  /* requests for cycles, and their completion */
+    CX_RANK_REGISTRY, /* threads that come and go, and the publication of requests */
+    CX_RANK_STACKS,   /* records and memory of shadow stacks */
+    CX_RANK_ROOTS,    /* global roots */
+    CX_RANK_WEAK,     /* weak references, ephemerons */
+    CX_RANK_FINALIZE, /* finalizable objects, and their queue */
+    CX_RANK_TYPES,    /* type registration */
+    CX_RANK_HANDLES,  /* claiming words, growing the table */
+    CX_RANK_LARGE,    /* large-object runs */
+    CX_RANK_HEAP,     /* block lists, growing the heap */
+    CX_RANK_GREY,     /* grey chunks */
+    CX_RANK_OUTPUT    /* the stream that traces go to */
 };
 
 typedef struct cx_mutex {

@@ -22,7 +22,10 @@ uint64_t cx_os_physical_memory(void);
  * `part`th part of it, so that all who ask get some; a refused reservation is halved. Never less than `least`: false if that is refused. */
 bool cx_range_reserve_part(cx_range *range, size_t bytes, size_t least, unsigned part);
 /* The same for what is small beside the heap. */
-static inline bool cx_range_reserve(cx_range *range, size_t bytes, size_t least) { return cx_range_reserve_part(range, bytes, least, 64); }
+static inline bool cx_range_reserve(cx_range *range, size_t bytes, size_t least)
+{
+    return cx_range_reserve_part(range, bytes, least, 64);
+}
 /* Make the first `bytes` usable (rounded up to pages), zeroed. False: the system gives no memory, or it is past the reservation. */
 bool cx_range_commit(cx_range *range, size_t bytes);
 /* What is not usable yet reads as zero instead of faulting. False: the system would not. */
@@ -43,7 +46,9 @@ void cx_os_yield(void); /* lets another thread have the core, if one wants it */
 uint64_t cx_os_random(void);
 
 /* Threads of the library itself: all signals blocked. */
-typedef struct cx_os_thread { uint64_t id; } cx_os_thread;
+typedef struct cx_os_thread {
+    uint64_t id;
+} cx_os_thread;
 bool cx_os_thread_start(cx_os_thread *thread, const char *name, void (*body)(void *), void *argument);
 void cx_os_thread_join(cx_os_thread *thread);
 uint64_t cx_os_thread_id(void); /* of the calling thread, as tools show it */

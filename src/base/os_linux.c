@@ -49,8 +49,7 @@ bool cx_range_reserve_part(cx_range *range, size_t bytes, size_t least, unsigned
             *range = (cx_range){.base = base, .reserved = bytes, .committed = 0};
             return true;
         }
-        if (bytes <= least)
-            return false;
+        if (bytes <= least) return false;
         bytes = os_round_to_pages(bytes / 2 > least ? bytes / 2 : least);
     }
 }
@@ -58,12 +57,9 @@ bool cx_range_reserve_part(cx_range *range, size_t bytes, size_t least, unsigned
 bool cx_range_commit(cx_range *range, size_t bytes)
 {
     bytes = os_round_to_pages(bytes);
-    if (bytes <= range->committed)
-        return true;
-    if (bytes > range->reserved)
-        return false;
-    if (mprotect(range->base + range->committed, bytes - range->committed, PROT_READ | PROT_WRITE) != 0)
-        return false;
+    if (bytes <= range->committed) return true;
+    if (bytes > range->reserved) return false;
+    if (mprotect(range->base + range->committed, bytes - range->committed, PROT_READ | PROT_WRITE) != 0) return false;
     if (range->huge)
         madvise(range->base + range->committed, bytes - range->committed, MADV_HUGEPAGE); /* a wish: no matter if it is refused */
     range->committed = bytes;
@@ -77,8 +73,7 @@ bool cx_range_make_readable(cx_range *range)
 
 void cx_range_release(cx_range *range)
 {
-    if (range->base != NULL)
-        munmap(range->base, range->reserved);
+    if (range->base != NULL) munmap(range->base, range->reserved);
     *range = (cx_range){0};
 }
 
@@ -87,8 +82,7 @@ size_t cx_os_discard(void *from, size_t bytes)
     uintptr_t page = cx_os_page_size();
     uintptr_t start = ((uintptr_t)from + page - 1) & ~(page - 1);
     uintptr_t stop = ((uintptr_t)from + bytes) & ~(page - 1);
-    if (start >= stop || madvise((void *)start, stop - start, MADV_DONTNEED) != 0)
-        return 0;
+    if (start >= stop || madvise((void *)start, stop - start, MADV_DONTNEED) != 0) return 0;
     return stop - start;
 }
 
@@ -120,8 +114,7 @@ void cx_os_yield(void) { sched_yield(); }
 uint64_t cx_os_random(void)
 {
     uint64_t value = 0;
-    if (getrandom(&value, sizeof value, GRND_NONBLOCK) != (ssize_t)sizeof value)
-        value = cx_os_now_ns() ^ (uint64_t)getpid() << 32;
+    if (getrandom(&value, sizeof value, GRND_NONBLOCK) != (ssize_t)sizeof value) value = cx_os_now_ns() ^ (uint64_t)getpid() << 32;
     return value;
 }
 
@@ -143,8 +136,7 @@ static void *os_thread_main(void *argument)
 bool cx_os_thread_start(cx_os_thread *thread, const char *name, void (*body)(void *), void *argument)
 {
     struct os_start *start = malloc(sizeof *start);
-    if (start == NULL)
-        return false;
+    if (start == NULL) return false;
     *start = (struct os_start){.body = body, .argument = argument};
     strncpy(start->name, name, sizeof start->name - 1);
 
@@ -182,8 +174,7 @@ static void os_run_exit_hook(void *value)
     (void)value;
     struct os_exit_hook run = os_exit_hook;
     os_exit_hook = (struct os_exit_hook){0};
-    if (run.hook != NULL)
-        run.hook(run.argument);
+    if (run.hook != NULL) run.hook(run.argument);
 }
 
 static void os_make_exit_key(void) { os_exit_usable = pthread_key_create(&os_exit_key, os_run_exit_hook) == 0; }
@@ -191,8 +182,7 @@ static void os_make_exit_key(void) { os_exit_usable = pthread_key_create(&os_exi
 bool cx_os_at_thread_exit(void (*hook)(void *), void *argument)
 {
     pthread_once(&os_exit_once, os_make_exit_key);
-    if (!os_exit_usable || pthread_setspecific(os_exit_key, hook != NULL ? &os_exit_hook : NULL) != 0)
-        return false;
+    if (!os_exit_usable || pthread_setspecific(os_exit_key, hook != NULL ? &os_exit_hook : NULL) != 0) return false;
     os_exit_hook = (struct os_exit_hook){hook, argument};
     return true;
 }

@@ -14,8 +14,7 @@ void cx_point_hit(const char *name);
 
 #define CX_POINT(name)                                                                                                             \
     do {                                                                                                                           \
-        if (CX_CHECKED)                                                                                                            \
-            cx_point_hit(name);                                                                                                    \
+        if (CX_CHECKED) cx_point_hit(name);                                                                                        \
     } while (0)
 
 #endif

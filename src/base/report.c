@@ -14,15 +14,17 @@ static cx_aptr report_context;
 
 void cx_report_set_context(cx_report_context describe)
 {
-    union { cx_report_context function; void *pointer; } cast = {.function = describe};
+    union {
+        cx_report_context function;
+        void *pointer;
+    } cast = {.function = describe};
     cx_aptr_store_release(&report_context, cast.pointer);
 }
 
 /* The length of what snprintf wrote, never past the room it had. */
 static size_t report_clamp(int written, size_t room)
 {
-    if (written < 0)
-        return 0;
+    if (written < 0) return 0;
     return (size_t)written < room ? (size_t)written : room - 1;
 }
 
@@ -35,7 +37,10 @@ void cx_fatal(const char *format, ...)
     used += report_clamp(vsnprintf(line + used, sizeof line - used - 1, format, arguments), sizeof line - used - 1);
     va_end(arguments);
 
-    union { void *pointer; cx_report_context function; } cast = {.pointer = cx_aptr_load_acquire(&report_context)};
+    union {
+        void *pointer;
+        cx_report_context function;
+    } cast = {.pointer = cx_aptr_load_acquire(&report_context)};
     if (cast.function != NULL) {
         char where[192] = "";
         cast.function(where, sizeof where);
@@ -45,10 +50,8 @@ void cx_fatal(const char *format, ...)
     line[used++] = '\n';
     for (size_t at = 0; at < used;) {
         ssize_t wrote = write(STDERR_FILENO, line + at, used - at);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote <= 0)
-            break;
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote <= 0) break;
         at += (size_t)wrote;
     }
     abort();

@@ -23,11 +23,10 @@ void cx_report_set_context(cx_report_context describe);
 /* An invariant, with the tag it has in the design text. Checked in `checked` builds only. */
 #define CX_CHECK(tag, condition)                                                                                                   \
     do {                                                                                                                           \
-        if (CX_CHECKED && !(condition))                                                                                            \
-            cx_fatal("%s broken: %s (%s:%d)", tag, #condition, __FILE__, __LINE__);                                                \
+        if (CX_CHECKED && !(condition)) cx_fatal("%s broken: %s (%s:%d)", tag, #condition, __FILE__, __LINE__);                    \
     } while (0)
 
-#define CX_LIKELY(x) __builtin_expect(!!(x), 1)
+#define CX_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define CX_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 #endif

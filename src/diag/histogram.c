@@ -3,8 +3,7 @@
 
 static unsigned histogram_bucket(uint64_t value)
 {
-    if (value < 8)
-        return (unsigned)value;
+    if (value < 8) return (unsigned)value;
     unsigned power = 63 - (unsigned)__builtin_clzll(value); /* at least 3 */
     unsigned bucket = (power - 2) * 8 + (unsigned)(value >> (power - 3) & 7);
     return bucket < CX_HISTOGRAM_BUCKETS ? bucket : CX_HISTOGRAM_BUCKETS - 1;
@@ -13,8 +12,7 @@ static unsigned histogram_bucket(uint64_t value)
 /* The largest value that falls into a bucket. */
 static uint64_t histogram_upper(unsigned bucket)
 {
-    if (bucket < 8)
-        return bucket;
+    if (bucket < 8) return bucket;
     unsigned power = bucket / 8 + 2;
     return (((uint64_t)(8 | bucket % 8) + 1) << (power - 3)) - 1;
 }
@@ -30,8 +28,7 @@ void cx_histogram_add(struct cx_histogram *histogram, uint64_t value)
 
 void cx_histogram_clear(struct cx_histogram *histogram)
 {
-    for (unsigned i = 0; i < CX_HISTOGRAM_BUCKETS; i++)
-        cx_a64_store_relaxed(&histogram->bucket[i], 0);
+    for (unsigned i = 0; i < CX_HISTOGRAM_BUCKETS; i++) cx_a64_store_relaxed(&histogram->bucket[i], 0);
     cx_a64_store_relaxed(&histogram->count, 0);
     cx_a64_store_relaxed(&histogram->max, 0);
 }
@@ -48,8 +45,7 @@ static uint64_t histogram_percentile(const struct histogram_snapshot *shot, uint
     uint64_t wanted = (shot->count * part + whole - 1) / whole, seen = 0;
     for (unsigned i = 0; i < CX_HISTOGRAM_BUCKETS; i++) {
         seen += shot->bucket[i];
-        if (seen >= wanted)
-            return histogram_upper(i) < shot->max ? histogram_upper(i) : shot->max;
+        if (seen >= wanted) return histogram_upper(i) < shot->max ? histogram_upper(i) : shot->max;
     }
     return shot->max;
 }
@@ -62,8 +58,7 @@ coex_gc_times cx_histogram_times(const struct cx_histogram *histogram)
         shot.count += shot.bucket[i];
     }
     shot.max = cx_a64_load_relaxed(&histogram->max);
-    if (shot.count == 0)
-        return (coex_gc_times){0};
+    if (shot.count == 0) return (coex_gc_times){0};
     coex_gc_times times = {
         .count = shot.count,
         .p50 = histogram_percentile(&shot, 50, 100),

@@ -51,8 +51,7 @@ static void listen_end_cycle(struct cx_listener *listener, uint64_t number, uint
     cx_histogram_clear(&listener->cycle_stop_cpu);
     cx_histogram_clear(&listener->cycle_stop_wall);
     cx_histogram_clear(&listener->cycle_handshake);
-    if (cx_a64_load_relaxed(&listener->trace_level) < 1)
-        return;
+    if (cx_a64_load_relaxed(&listener->trace_level) < 1) return;
     cx_output_print("[GC] Collection #%llu complete in %.1f ms: %llu objects marked in %.1f ms, %llu reclaimed in %.1f ms, "
                     "heap %.1f -> %.1f MB (goal %.1f), stops p99 %.1f us, max %.1f us\n",
                     (unsigned long long)number, (double)duration_ns / 1e6, (unsigned long long)listener->marked,

@@ -20,10 +20,10 @@ static void stats_threads(coex_gc_stats *stats, uint64_t *held)
     uint32_t count = cx_a32_load_relaxed(&registry->count);
     for (uint32_t i = 0; i < count; i++) {
         const struct cx_thread *thread = cx_registry_at(registry, i);
-        if (cx_a32_load_relaxed(&thread->state) != CX_THREAD_LIVE)
-            continue;
+        if (cx_a32_load_relaxed(&thread->state) != CX_THREAD_LIVE) continue;
         bool mine = thread == self && self->native_depth == 0;
-        stats->total_allocations += mine ? self->handles_taken - cx_thread_handles_held(self) : cx_a64_load_relaxed(&thread->allocations);
+        stats->total_allocations +=
+            mine ? self->handles_taken - cx_thread_handles_held(self) : cx_a64_load_relaxed(&thread->allocations);
         stats->total_bytes_allocated += mine ? cx_tlab_bytes(&self->tlab, &self->words) : cx_a64_load_relaxed(&thread->bytes);
         *held += mine ? cx_thread_handles_held(self) : 0;
     }
@@ -83,8 +83,7 @@ void coex_gc_get_stats(coex_gc_stats *stats)
 {
     uint64_t held = 0;
     memset(stats, 0, sizeof *stats);
-    if (!cx_runtime_is_up())
-        return;
+    if (!cx_runtime_is_up()) return;
     stats_threads(stats, &held);
     stats_handles(stats, held);
     stats_heap(stats);

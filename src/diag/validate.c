@@ -28,18 +28,13 @@ static void validate_visit(void *context)
 int32_t coex_gc_validate_heap(void)
 {
     struct validate_call call = {0};
-    if (!cx_runtime_is_up())
-        return 0;
+    if (!cx_runtime_is_up()) return 0;
     struct cx_thread *self = cx_thread_self();
-    if (self != NULL && self->native_depth == 0)
-        call.faults = cx_verify_stack(self, validate_report, &call);
+    if (self != NULL && self->native_depth == 0) call.faults = cx_verify_stack(self, validate_report, &call);
     struct cx_visit visit = {.run = validate_visit, .context = &call};
-    if (self != NULL)
-        cx_transition_enter_self(self);
+    if (self != NULL) cx_transition_enter_self(self);
     cx_collector_visit(&visit);
-    if (self != NULL)
-        cx_transition_leave_self(cx_thread_need_self("coex_gc_validate_heap"));
-    if (call.faults != 0)
-        cx_output_print("Validation found %u errors\n", call.faults);
+    if (self != NULL) cx_transition_leave_self(cx_thread_need_self("coex_gc_validate_heap"));
+    if (call.faults != 0) cx_output_print("Validation found %u errors\n", call.faults);
     return (int32_t)call.faults;
 }

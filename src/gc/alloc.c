@@ -23,23 +23,18 @@ struct alloc_request {
 static bool alloc_ensure_handle(struct cx_thread *self)
 {
     struct cx_held *held = &self->held;
-    if (self->words.handle_bits != 0)
-        return true;
+    if (self->words.handle_bits != 0) return true;
     if (held->count == 0) {
-        if (cx_a64_load_relaxed(&cx_pace.trigger) != 0)
-            held->appetite = 0; /* the count trigger is exact to a word */
-        if (!cx_handles_claim(&cx_world.handles, held, self->black))
-            return false;
-        for (uint32_t i = 0; i < held->count; i++)
-            self->handles_taken += (uint64_t)__builtin_popcountll(held->bits[i]);
+        if (cx_a64_load_relaxed(&cx_pace.trigger) != 0) held->appetite = 0; /* the count trigger is exact to a word */
+        if (!cx_handles_claim(&cx_world.handles, held, self->black)) return false;
+        for (uint32_t i = 0; i < held->count; i++) self->handles_taken += (uint64_t)__builtin_popcountll(held->bits[i]);
     }
     held->count--;
     self->words.handle_bits = held->bits[held->count];
     self->words.handle_base = held->word[held->count] * CX_WORD_HANDLES;
     if (held->count != 0) { /* the slots of the next word: the sweep has left them in another core's cache */
         void **slots = &cx_world.handles.table[held->word[held->count - 1] * CX_WORD_HANDLES];
-        for (int i = 0; i < CX_WORD_HANDLES; i += 8)
-            __builtin_prefetch(&slots[i], 1);
+        for (int i = 0; i < CX_WORD_HANDLES; i += 8) __builtin_prefetch(&slots[i], 1);
     }
     return true;
 }
@@ -59,32 +54,27 @@ static char *alloc_large(struct cx_thread *self, const struct alloc_request *req
     uint64_t align = request->type->align;
     uint64_t offset = ((request->prefix + align - 1) & ~(align - 1)) - request->prefix;
     char *pages = cx_heap_take_large(&cx_world.heap, request->bytes + offset);
-    if (pages == NULL)
-        return NULL;
+    if (pages == NULL) return NULL;
     self->tlab.bytes += request->bytes;
     self->tlab.taken += request->bytes;
     return pages + offset;
 }
 
-static enum alloc_outcome alloc_try(struct cx_thread *self, const struct alloc_request *request, coex_handle *handle, void **payload)
+static enum alloc_outcome alloc_try(struct cx_thread *self, const struct alloc_request *request, coex_handle *handle,
+                                    void **payload)
 {
-    if (!alloc_ensure_handle(self))
-        return ALLOC_NO_HANDLES;
-    char *start = request->bytes <= COEX_GC_SMALL_MAX
-                      ? cx_tlab_place(&self->tlab, &self->words, &cx_world.heap, request->bytes, request->prefix, request->type->align,
-                                      self->black)
-                      : alloc_large(self, request);
-    if (start == NULL)
-        return ALLOC_NO_SPACE;
+    if (!alloc_ensure_handle(self)) return ALLOC_NO_HANDLES;
+    char *start = request->bytes <= COEX_GC_SMALL_MAX ? cx_tlab_place(&self->tlab, &self->words, &cx_world.heap, request->bytes,
+                                                                      request->prefix, request->type->align, self->black)
+                                                      : alloc_large(self, request);
+    if (start == NULL) return ALLOC_NO_SPACE;
     uint64_t *header = (uint64_t *)(void *)(start + request->prefix) - 1;
-    if (request->type->size == 0)
-        header[-1] = request->size;
+    if (request->type->size == 0) header[-1] = request->size;
     *handle = alloc_take_handle(self);
     *header = *handle | (uint64_t)request->type->id << COEX_GC_TYPE_SHIFT;
     cx_aptr_store_release(cx_aptr_at(&cx_world.handles.table[*handle]), header + 1);
     /* Without a place in the list it would die in silence: then it is garbage from birth, and the answer is "no memory". */
-    if (CX_UNLIKELY(request->type->descriptor->finalize != NULL) && !cx_finalize_add(*handle))
-        return ALLOC_NO_SPACE;
+    if (CX_UNLIKELY(request->type->descriptor->finalize != NULL) && !cx_finalize_add(*handle)) return ALLOC_NO_SPACE;
     *payload = header + 1;
     return ALLOC_DONE;
 }
@@ -93,8 +83,7 @@ static enum alloc_outcome alloc_try(struct cx_thread *self, const struct alloc_r
 
 static bool alloc_stress_due(struct cx_thread *self)
 {
-    if (CX_LIKELY(cx_world.config.stress == 0) || --self->stress_countdown != 0)
-        return false;
+    if (CX_LIKELY(cx_world.config.stress == 0) || --self->stress_countdown != 0) return false;
     self->stress_countdown = cx_world.config.stress;
     return true;
 }
@@ -102,10 +91,8 @@ static bool alloc_stress_due(struct cx_thread *self)
 /* Requests are answered here, with neither handle nor space taken (INV-ALLOC-1). */
 static void alloc_safepoint(struct cx_thread *self)
 {
-    if (cx_aptr_load_relaxed(cx_aptr_at(&self->words.limit)) == NULL)
-        cx_safepoint_poll_self(self);
-    if (CX_UNLIKELY(alloc_stress_due(self)) || CX_UNLIKELY(cx_pace_is_due()))
-        cx_collector_async();
+    if (cx_aptr_load_relaxed(cx_aptr_at(&self->words.limit)) == NULL) cx_safepoint_poll_self(self);
+    if (CX_UNLIKELY(alloc_stress_due(self)) || CX_UNLIKELY(cx_pace_is_due())) cx_collector_async();
     uint64_t owed = cx_pace_work_owed_self(self);
     if (CX_UNLIKELY(owed != 0) && cx_collector_steps())
         cx_collector_step(self, owed);
@@ -127,14 +114,12 @@ static void alloc_wait(struct cx_thread *self, enum alloc_outcome outcome)
     cx_a64_add_relaxed(&cx_pace.limit_waits, 1);
     CX_POINT("limit-waits");
     cx_alloc_collect_self(self);
-    if (outcome == ALLOC_NO_HANDLES)
-        cx_alloc_collect_self(self);
+    if (outcome == ALLOC_NO_HANDLES) cx_alloc_collect_self(self);
 }
 
 static bool alloc_ask_handler(struct cx_thread *self, uint64_t size)
 {
-    if (cx_world.config.out_of_memory == NULL)
-        return false;
+    if (cx_world.config.out_of_memory == NULL) return false;
     self->in_handler = true;
     bool again = cx_world.config.out_of_memory(size, cx_world.config.context);
     self->in_handler = false;
@@ -156,8 +141,7 @@ static coex_handle alloc_refuse(enum alloc_outcome outcome, const struct alloc_r
 static bool alloc_describe(struct alloc_request *request, uint64_t size, uint32_t type_id)
 {
     const struct cx_type *type = cx_type_find(&cx_world.types, type_id);
-    if (type == NULL)
-        cx_fatal("coex_gc_alloc: there is no type %u", type_id);
+    if (type == NULL) cx_fatal("coex_gc_alloc: there is no type %u", type_id);
     if (type->size != 0 && type->size != size)
         cx_fatal("coex_gc_alloc: type '%.60s' has %llu bytes, %llu were asked for", type->descriptor->name,
                  (unsigned long long)type->size, (unsigned long long)size);
@@ -171,15 +155,13 @@ coex_handle cx_alloc_slow_self(struct cx_thread *self, uint64_t size, uint32_t t
     struct alloc_request request;
     coex_handle handle = 0;
     *payload = NULL;
-    if (!alloc_describe(&request, size, type_id))
-        return alloc_refuse(ALLOC_NO_SPACE, &request);
+    if (!alloc_describe(&request, size, type_id)) return alloc_refuse(ALLOC_NO_SPACE, &request);
     alloc_safepoint(self);
     enum alloc_outcome outcome = alloc_try(self, &request, &handle, payload);
     if (CX_UNLIKELY(outcome != ALLOC_DONE) && !self->in_handler) {
         alloc_wait(self, outcome);
         outcome = alloc_try(self, &request, &handle, payload);
-        if (outcome != ALLOC_DONE && alloc_ask_handler(self, size))
-            outcome = alloc_try(self, &request, &handle, payload);
+        if (outcome != ALLOC_DONE && alloc_ask_handler(self, size)) outcome = alloc_try(self, &request, &handle, payload);
     }
     return outcome == ALLOC_DONE ? handle : alloc_refuse(outcome, &request);
 }

@@ -18,8 +18,7 @@
 
 static void api_need_runtime(const char *function)
 {
-    if (!cx_runtime_is_up())
-        cx_fatal("%s: the runtime is not initialised (or was shut down)", function);
+    if (!cx_runtime_is_up()) cx_fatal("%s: the runtime is not initialised (or was shut down)", function);
 }
 
 /* ------------------------------------------------------------------- life */
@@ -29,8 +28,7 @@ void coex_gc_config_default(coex_gc_config *config) { cx_options_default(config)
 void coex_gc_init(void)
 {
     int code = cx_runtime_init(NULL);
-    if (code != COEX_GC_OK && code != COEX_GC_EALREADY)
-        cx_fatal("coex_gc_init: %s: %s", cx_error_string(code), cx_error_detail());
+    if (code != COEX_GC_OK && code != COEX_GC_EALREADY) cx_fatal("coex_gc_init: %s: %s", cx_error_string(code), cx_error_detail());
     cx_error_clear();
 }
 
@@ -58,8 +56,7 @@ coex_handle coex_gc_alloc_slow(uint64_t size, uint32_t type_id, void **payload)
 {
     void *ignored;
     struct cx_thread *self = cx_thread_need_managed("coex_gc_alloc");
-    if (type_id != 0 && cx_weak_is_type(type_id))
-        cx_fatal("coex_gc_alloc: type %u belongs to the runtime", type_id);
+    if (type_id != 0 && cx_weak_is_type(type_id)) cx_fatal("coex_gc_alloc: type %u belongs to the runtime", type_id);
     return cx_alloc_slow_self(self, size, type_id, payload != NULL ? payload : &ignored);
 }
 
@@ -67,8 +64,7 @@ coex_handle coex_gc_alloc_slow(uint64_t size, uint32_t type_id, void **payload)
 static void *api_object(const char *function, coex_handle h)
 {
     api_need_runtime(function);
-    if (!cx_handle_is_object(&cx_world.handles, h))
-        cx_fatal("%s: %#llx names no object", function, (unsigned long long)h);
+    if (!cx_handle_is_object(&cx_world.handles, h)) cx_fatal("%s: %#llx names no object", function, (unsigned long long)h);
     return cx_handle_payload(&cx_world.handles, h);
 }
 
@@ -84,35 +80,31 @@ static const struct cx_type *api_type(void *payload) { return cx_type_at(&cx_wor
 
 uint64_t coex_gc_size(coex_handle h)
 {
-    if (h == 0)
-        return 0;
+    if (h == 0) return 0;
     void *payload = api_object("coex_gc_size", h);
     return cx_type_payload_size(api_type(payload), payload);
 }
 
-uint32_t coex_gc_type_of(coex_handle h)
-{
-    return h == 0 ? 0 : cx_header_type(*cx_header_of(api_object("coex_gc_type_of", h)));
-}
+uint32_t coex_gc_type_of(coex_handle h) { return h == 0 ? 0 : cx_header_type(*cx_header_of(api_object("coex_gc_type_of", h))); }
 
 bool coex_gc_is_handle(uint64_t word) { return cx_runtime_is_up() && cx_handle_is_object(&cx_world.handles, word); }
 
 bool coex_gc_object_info(coex_handle h, coex_gc_object *info)
 {
     memset(info, 0, sizeof *info);
-    if (!coex_gc_is_handle(h))
-        return false;
+    if (!coex_gc_is_handle(h)) return false;
     void *payload = cx_handle_payload(&cx_world.handles, h);
     const struct cx_type *type = api_type(payload);
     info->payload_size = cx_type_payload_size(type, payload);
     info->size = cx_round8(info->payload_size + cx_type_prefix(type));
     info->type_id = type->id;
     info->address = payload;
-    info->flags = (cx_handle_is_marked(&cx_world.handles, h) ? COEX_GC_OBJECT_MARKED : 0u) |
-                  (cx_handle_is_born(&cx_world.handles, h) ? COEX_GC_OBJECT_BORN : 0u) |
-                  (cx_large_contains(&cx_world.heap.large, payload) ? COEX_GC_OBJECT_LARGE : 0u) |
-                  ((type->flags & COEX_GC_MUTABLE) != 0 ? COEX_GC_OBJECT_MUTABLE : 0u) |
-                  (cx_header_has(cx_a64_load_relaxed(cx_a64_at(cx_header_of(payload))), CX_HEADER_FROZEN) ? COEX_GC_OBJECT_FROZEN : 0u);
+    info->flags =
+        (cx_handle_is_marked(&cx_world.handles, h) ? COEX_GC_OBJECT_MARKED : 0u) |
+        (cx_handle_is_born(&cx_world.handles, h) ? COEX_GC_OBJECT_BORN : 0u) |
+        (cx_large_contains(&cx_world.heap.large, payload) ? COEX_GC_OBJECT_LARGE : 0u) |
+        ((type->flags & COEX_GC_MUTABLE) != 0 ? COEX_GC_OBJECT_MUTABLE : 0u) |
+        (cx_header_has(cx_a64_load_relaxed(cx_a64_at(cx_header_of(payload))), CX_HEADER_FROZEN) ? COEX_GC_OBJECT_FROZEN : 0u);
     return true;
 }
 
@@ -130,7 +122,8 @@ static cx_a64 *api_field(const char *function, coex_handle object, uint64_t offs
         if (cx_header_has(cx_a64_load_relaxed(cx_a64_at(cx_header_of(payload))), CX_HEADER_FROZEN))
             cx_fatal("%s: handle %llu is frozen", function, (unsigned long long)object);
         if (cx_weak_is_type(api_type(payload)->id))
-            cx_fatal("%s: handle %llu is a weak reference or an ephemeron, and has no fields", function, (unsigned long long)object);
+            cx_fatal("%s: handle %llu is a weak reference or an ephemeron, and has no fields", function,
+                     (unsigned long long)object);
     }
     return cx_a64_at(payload + offset);
 }
@@ -175,21 +168,19 @@ static void api_make_room(struct cx_thread *self, uint64_t slots)
             at = cx_shadow_frame_before(self->shadow, at);
         bool coroutine = self->shadow->range.base == NULL;
         cx_fatal("shadow stack overflow: thread %llu has %llu frames and needs %llu more of %s=%llu",
-                 (unsigned long long)cx_a64_load_relaxed(&self->os_id), (unsigned long long)depth - 1, (unsigned long long)slots + 1,
-                 coroutine ? "its coroutine stack, slots" : "shadow_stack_slots",
+                 (unsigned long long)cx_a64_load_relaxed(&self->os_id), (unsigned long long)depth - 1,
+                 (unsigned long long)slots + 1, coroutine ? "its coroutine stack, slots" : "shadow_stack_slots",
                  coroutine ? (unsigned long long)(self->shadow->end - self->shadow->base)
                            : (unsigned long long)cx_world.config.shadow_stack_slots);
     }
     /* Unless a request has made it 0: that stays. */
     void *limit = cx_aptr_load_relaxed(cx_aptr_at(&self->words.limit));
-    if (limit != NULL)
-        cx_aptr_cas_acq_rel(cx_aptr_at(&self->words.limit), &limit, self->shadow->end);
+    if (limit != NULL) cx_aptr_cas_acq_rel(cx_aptr_at(&self->words.limit), &limit, self->shadow->end);
 }
 
 static void api_poll(struct cx_thread *self)
 {
-    if (cx_aptr_load_relaxed(cx_aptr_at(&self->words.limit)) == NULL)
-        cx_safepoint_poll_self(self);
+    if (cx_aptr_load_relaxed(cx_aptr_at(&self->words.limit)) == NULL) cx_safepoint_poll_self(self);
 }
 
 /* A frame without a look at the limit. */
@@ -217,8 +208,7 @@ coex_handle *coex_gc_enter_frame_with(uint64_t num_slots, uint64_t count, const 
         cx_fatal("coex_gc_enter_frame_with: %llu handles for %llu slots", (unsigned long long)count, (unsigned long long)num_slots);
     api_make_room(self, num_slots);
     coex_handle *slots = api_push(self, num_slots);
-    for (uint64_t i = 0; i < count; i++)
-        slots[i] = api_value("coex_gc_enter_frame_with", handles[i]);
+    for (uint64_t i = 0; i < count; i++) slots[i] = api_value("coex_gc_enter_frame_with", handles[i]);
     api_poll(self); /* the handles are rooted now */
     return slots;
 }
@@ -228,8 +218,7 @@ coex_gc_frame *coex_gc_push_frame(uint64_t num_roots, coex_handle **locals)
     struct cx_thread *self = cx_thread_need_managed("coex_gc_push_frame");
     api_make_room(self, num_roots);
     coex_handle *slots = api_push(self, num_roots);
-    for (uint64_t i = 0; i < num_roots; i++)
-        slots[i] = (uint64_t)(uintptr_t)locals[i] | COEX_GC_LOCAL_BIT;
+    for (uint64_t i = 0; i < num_roots; i++) slots[i] = (uint64_t)(uintptr_t)locals[i] | COEX_GC_LOCAL_BIT;
     api_poll(self);
     return (coex_gc_frame *)(void *)(slots - 1);
 }
@@ -264,8 +253,7 @@ void coex_gc_unwind_to(coex_handle *slots)
     self->in_handler = false; /* if an out_of_memory handler is left by it */
     /* The frame ends where the next one begins: slots that coex_gc_root appended stay. */
     coex_handle *top = slots;
-    while (top < self->words.top && !cx_shadow_is_header(*top))
-        top++;
+    while (top < self->words.top && !cx_shadow_is_header(*top)) top++;
     api_return_to(self, top);
 }
 
@@ -291,14 +279,14 @@ void coex_gc_set_root(coex_handle **locals, uint64_t index, coex_handle value)
 int coex_gc_add_global_root(coex_handle *where)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_add_global_root");
-    return where != NULL ? cx_roots_add_self(self, where) : cx_error_set(COEX_GC_EINVAL, "coex_gc_add_global_root: there is no cell NULL");
+    return where != NULL ? cx_roots_add_self(self, where)
+                         : cx_error_set(COEX_GC_EINVAL, "coex_gc_add_global_root: there is no cell NULL");
 }
 
 void coex_gc_remove_global_root(coex_handle *where)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_remove_global_root");
-    if (where != NULL)
-        cx_roots_remove_self(self, where);
+    if (where != NULL) cx_roots_remove_self(self, where);
 }
 
 coex_handle coex_gc_global_load(coex_handle *where) { return cx_a64_load_acquire(cx_a64_at(where)); }
@@ -314,17 +302,14 @@ void coex_gc_global_store(coex_handle *where, coex_handle value)
 void coex_gc_register_thread(void)
 {
     api_need_runtime("coex_gc_register_thread");
-    if (cx_thread_self() == NULL)
-        cx_attach_self();
+    if (cx_thread_self() == NULL) cx_attach_self();
 }
 
 void coex_gc_unregister_thread(void)
 {
     struct cx_thread *self = cx_runtime_is_up() ? cx_thread_self() : NULL;
-    if (self == NULL)
-        return;
-    if (self->native_depth != 0)
-        cx_fatal("coex_gc_unregister_thread: this thread is in native mode; leave it first");
+    if (self == NULL) return;
+    if (self->native_depth != 0) cx_fatal("coex_gc_unregister_thread: this thread is in native mode; leave it first");
     cx_detach_self(self);
 }
 
@@ -370,8 +355,7 @@ void coex_gc_async(void)
 static void api_wait(uint64_t number)
 {
     struct cx_thread *self = cx_thread_self();
-    if (self != NULL)
-        cx_transition_enter_self(self);
+    if (self != NULL) cx_transition_enter_self(self);
     cx_collector_wait(number);
     if (self != NULL)
         cx_transition_leave_self(cx_thread_need_self("coex_gc_collect")); /* unless the runtime was shut down meanwhile */
@@ -398,10 +382,8 @@ void coex_gc_set_trigger_threshold(uint64_t allocations)
 bool coex_gc_step(uint64_t microseconds)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_step");
-    if (!cx_collector_steps())
-        cx_fatal("coex_gc_step: there is a GC thread (gc_threads=1)");
-    if (cx_thread_is_pending(self))
-        cx_safepoint_poll_self(self);
+    if (!cx_collector_steps()) cx_fatal("coex_gc_step: there is a GC thread (gc_threads=1)");
+    if (cx_thread_is_pending(self)) cx_safepoint_poll_self(self);
     return cx_collector_step(self, microseconds * 1000);
 }
 
@@ -415,8 +397,7 @@ bool coex_gc_enter_managed(void)
     api_need_runtime("coex_gc_enter_managed");
     struct cx_thread *self = cx_thread_self();
     if (self == NULL) {
-        if (!cx_attach_self())
-            return false;
+        if (!cx_attach_self()) return false;
         /* Outside of callbacks a foreign thread is in native mode. */
         self = cx_thread_need_self("coex_gc_enter_managed");
         cx_transition_enter_self(self);
@@ -438,16 +419,14 @@ void coex_gc_unpin(coex_handle h)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_unpin");
     api_object("coex_gc_unpin", h); /* what is pinned is alive */
-    if (!cx_roots_unpin_self(self, h))
-        cx_fatal("coex_gc_unpin: handle %llu is not pinned", (unsigned long long)h);
+    if (!cx_roots_unpin_self(self, h)) cx_fatal("coex_gc_unpin: handle %llu is not pinned", (unsigned long long)h);
 }
 
 void coex_gc_adjust_external(int64_t bytes)
 {
     api_need_runtime("coex_gc_adjust_external");
     struct cx_thread *self = cx_thread_self();
-    if (cx_pace_adjust_external(bytes))
-        cx_collector_async();
+    if (cx_pace_adjust_external(bytes)) cx_collector_async();
     if (self != NULL && self->native_depth == 0 && bytes > 0)
         cx_tlab_charge(&self->tlab, &self->words, (uint64_t)bytes); /* its next allocation works for it */
 }
@@ -455,13 +434,10 @@ void coex_gc_adjust_external(int64_t bytes)
 void coex_gc_mutex_lock(pthread_mutex_t *mutex)
 {
     struct cx_thread *self = cx_thread_self();
-    if (cx_foreign_mutex_try_lock(mutex))
-        return;
-    if (self != NULL)
-        cx_transition_enter_self(self);
+    if (cx_foreign_mutex_try_lock(mutex)) return;
+    if (self != NULL) cx_transition_enter_self(self);
     cx_foreign_mutex_lock(mutex);
-    if (self != NULL)
-        cx_transition_leave_self(self);
+    if (self != NULL) cx_transition_leave_self(self);
 }
 
 /* -------------------------------------------------------------- coroutines */
@@ -474,8 +450,7 @@ coex_gc_stack *coex_gc_stack_create(uint64_t slots)
 coex_gc_stack *coex_gc_stack_switch(coex_gc_stack *to)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_stack_switch");
-    if (to == NULL)
-        cx_fatal("coex_gc_stack_switch: there is no stack NULL");
+    if (to == NULL) cx_fatal("coex_gc_stack_switch: there is no stack NULL");
     return (coex_gc_stack *)(void *)cx_coroutine_switch_self(self, (struct cx_shadow *)(void *)to);
 }
 
@@ -495,11 +470,9 @@ static coex_handle api_new_weak(struct cx_thread *self, uint32_t type, uint64_t 
 {
     void *payload;
     coex_handle handle = cx_alloc_slow_self(self, size, type, &payload);
-    if (handle == 0)
-        return 0;
+    if (handle == 0) return 0;
     ((coex_handle *)payload)[0] = first;
-    if (size > 8)
-        ((coex_handle *)payload)[1] = second;
+    if (size > 8) ((coex_handle *)payload)[1] = second;
     if (!cx_weak_add(handle)) {
         cx_error_set(COEX_GC_ENOMEM, "no memory for another weak reference");
         return 0;
@@ -516,15 +489,15 @@ coex_handle coex_gc_weak_new(coex_handle target)
 coex_handle coex_gc_ephemeron_new(coex_handle key, coex_handle value)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_ephemeron_new");
-    return api_new_weak(self, cx_ephemeron_type(), 16, api_value("coex_gc_ephemeron_new", key), api_value("coex_gc_ephemeron_new", value));
+    return api_new_weak(self, cx_ephemeron_type(), 16, api_value("coex_gc_ephemeron_new", key),
+                        api_value("coex_gc_ephemeron_new", value));
 }
 
 /* The cells of an object that must be of the given type. */
 static coex_handle *api_cells(const char *function, coex_handle h, uint32_t type)
 {
     coex_handle *payload = api_object(function, h);
-    if (cx_header_type(*cx_header_of(payload)) != type)
-        cx_fatal("%s: handle %llu is not one", function, (unsigned long long)h);
+    if (cx_header_type(*cx_header_of(payload)) != type) cx_fatal("%s: handle %llu is not one", function, (unsigned long long)h);
     return payload;
 }
 
@@ -562,8 +535,7 @@ uint64_t coex_gc_finalize(uint64_t limit)
         }
         bool more = slots[0] != 0;
         coex_fast_leave_frame(slots);
-        if (!more)
-            break;
+        if (!more) break;
     }
     return done;
 }

@@ -10,8 +10,7 @@
 static void attach_exit_hook(void *record)
 {
     struct cx_thread *self = cx_thread_self();
-    if (self == NULL || self != record)
-        return;
+    if (self == NULL || self != record) return;
     if (self->native_depth == 0) {
         cx_safepoint_drop_self(self, self->shadow);
         self->words.top = self->shadow->base + 1;
@@ -29,8 +28,7 @@ static void attach_exit_hook(void *record)
 static bool attach_bind(struct cx_thread *thread)
 {
     cx_thread_bind_self(thread);
-    if (cx_os_at_thread_exit(attach_exit_hook, thread))
-        return true;
+    if (cx_os_at_thread_exit(attach_exit_hook, thread)) return true;
     cx_error_set(COEX_GC_ETHREAD, "the system has no room for a thread-exit hook");
     return false;
 }
@@ -41,10 +39,8 @@ bool cx_attach_self(void)
     struct cx_thread *thread = cx_thread_create_locked(NULL, 0);
     cx_mutex_unlock(&cx_world.registry.lock);
     CX_POINT("thread-registered");
-    if (thread == NULL)
-        return false;
-    if (attach_bind(thread))
-        return true;
+    if (thread == NULL) return false;
+    if (attach_bind(thread)) return true;
     cx_detach_self(thread);
     return false;
 }
@@ -88,19 +84,16 @@ static bool attach_take_prepared(struct cx_thread *prepared)
 
 bool cx_spawn_attach(struct cx_thread *prepared)
 {
-    if (cx_thread_self() != NULL || !attach_take_prepared(prepared))
-        return false;
+    if (cx_thread_self() != NULL || !attach_take_prepared(prepared)) return false;
     cx_a64_store_relaxed(&prepared->os_id, cx_os_thread_id());
-    if (!attach_bind(prepared))
-        cx_fatal("coex_gc_spawn_attach: %s", cx_error_detail());
+    if (!attach_bind(prepared)) cx_fatal("coex_gc_spawn_attach: %s", cx_error_detail());
     cx_transition_leave_self(prepared);
     return true;
 }
 
 bool cx_spawn_cancel(struct cx_thread *prepared)
 {
-    if (!attach_take_prepared(prepared))
-        return false;
+    if (!attach_take_prepared(prepared)) return false;
     /* On behalf of a thread that never was: managed for a moment, then gone. */
     prepared->native_depth = 1;
     cx_transition_leave_self(prepared);

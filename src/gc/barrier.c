@@ -5,15 +5,13 @@
 
 static void barrier_shade_overwritten(struct cx_thread *self, coex_handle old)
 {
-    if (cx_is_reference(old) && !cx_handle_is_born(&cx_world.handles, old))
-        cx_shade_self(self, old);
+    if (cx_is_reference(old) && !cx_handle_is_born(&cx_world.handles, old)) cx_shade_self(self, old);
 }
 
 static void barrier_shade_written(struct cx_thread *self, coex_handle value)
 {
     enum cx_phase phase = cx_phase_now();
-    if (cx_is_reference(value) && (phase == CX_PHASE_SYNC || phase == CX_PHASE_ROOTS))
-        cx_shade_self(self, value);
+    if (cx_is_reference(value) && (phase == CX_PHASE_SYNC || phase == CX_PHASE_ROOTS)) cx_shade_self(self, value);
 }
 
 coex_handle cx_barrier_exchange_self(struct cx_thread *self, cx_a64 *field, coex_handle value)
@@ -29,7 +27,10 @@ coex_handle cx_barrier_exchange_self(struct cx_thread *self, cx_a64 *field, coex
     return old;
 }
 
-void cx_barrier_store_self(struct cx_thread *self, cx_a64 *field, coex_handle value) { cx_barrier_exchange_self(self, field, value); }
+void cx_barrier_store_self(struct cx_thread *self, cx_a64 *field, coex_handle value)
+{
+    cx_barrier_exchange_self(self, field, value);
+}
 
 bool cx_barrier_compare_exchange_self(struct cx_thread *self, cx_a64 *field, coex_handle *expected, coex_handle desired)
 {
@@ -44,40 +45,33 @@ bool cx_barrier_compare_exchange_self(struct cx_thread *self, cx_a64 *field, coe
 /* For the check of frozen frames: the slot is of this thread's stack, or of a suspended one. */
 static void barrier_note_slot(struct cx_thread *self, const coex_handle *slot, coex_handle value)
 {
-    if (!CX_CHECKED)
-        return;
+    if (!CX_CHECKED) return;
     cx_shadow_note_change(self->shadow, slot, value);
     cx_mutex_lock(&cx_world.stacks.lock); /* none is destroyed meanwhile */
     uint32_t count = cx_a32_load_acquire(&cx_world.stacks.count);
     for (uint32_t i = 0; i < count; i++) {
         struct cx_shadow *stack = cx_stack_at(&cx_world.stacks, i);
         uint32_t state = cx_a32_load_acquire(&stack->state);
-        if (state != CX_SHADOW_SUSPENDED && state != CX_SHADOW_CLAIMED)
-            continue;
-        if (stack != self->shadow && slot >= stack->base && slot < stack->end)
-            cx_shadow_note_change(stack, slot, value);
+        if (state != CX_SHADOW_SUSPENDED && state != CX_SHADOW_CLAIMED) continue;
+        if (stack != self->shadow && slot >= stack->base && slot < stack->end) cx_shadow_note_change(stack, slot, value);
     }
     cx_mutex_unlock(&cx_world.stacks.lock);
 }
 
 void cx_barrier_overwrite_slot_self(struct cx_thread *self, coex_handle *slot, coex_handle value)
 {
-    if (self->black)
-        barrier_shade_overwritten(self, cx_a64_load_relaxed(cx_a64_at(slot)));
-    if (self->words.barrier != 0)
-        barrier_shade_written(self, value); /* the slot may be of a stack that is read already */
+    if (self->black) barrier_shade_overwritten(self, cx_a64_load_relaxed(cx_a64_at(slot)));
+    if (self->words.barrier != 0) barrier_shade_written(self, value); /* the slot may be of a stack that is read already */
     barrier_note_slot(self, slot, value);
     cx_a64_store_release(cx_a64_at(slot), value);
 }
 
 void cx_barrier_root_added_self(struct cx_thread *self, coex_handle value)
 {
-    if (self->words.barrier != 0)
-        barrier_shade_written(self, value);
+    if (self->words.barrier != 0) barrier_shade_written(self, value);
 }
 
 void cx_barrier_root_removed_self(struct cx_thread *self, coex_handle value)
 {
-    if (self->words.barrier != 0)
-        barrier_shade_overwritten(self, value);
+    if (self->words.barrier != 0) barrier_shade_overwritten(self, value);
 }

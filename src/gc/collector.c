@@ -6,7 +6,7 @@
 #include "gc/transition.h"
 
 enum {
-    COLLECTOR_TICK_MS = 1000, /* without a cycle for so long, free memory goes back */
+    COLLECTOR_TICK_MS = 1000,    /* without a cycle for so long, free memory goes back */
     COLLECTOR_EAGER_LOOKS = 100, /* at the answers, before it sleeps between two */
     COLLECTOR_NAP_NS = 20000,
     COLLECTOR_LONG_NAP_NS = 200000
@@ -18,12 +18,12 @@ struct cx_collector {
     cx_cond ended;
     /* under the lock */
     bool pending, running, stopping;
-    bool has_thread;       /* or a GC thread is to be started by the next request (after a fork) */
+    bool has_thread; /* or a GC thread is to be started by the next request (after a fork) */
     uint64_t started;
-    uint64_t waiters;      /* threads inside collector_wait_locked */
+    uint64_t waiters; /* threads inside collector_wait_locked */
     struct cx_cycle_stats last;
     struct cx_visit *visits;
-    bool trimmed;          /* nothing has been freed since free memory went back */
+    bool trimmed; /* nothing has been freed since free memory went back */
     cx_os_thread thread;
     /* the role */
     cx_mutex role;         /* CX_RANK_ROLE */
@@ -62,11 +62,9 @@ static void collector_end_locked(struct cx_collector *collector)
 /* Between two slices: if somebody forks, the role is his for a moment. */
 static void collector_let_fork_through_gct(struct cx_collector *collector)
 {
-    if (CX_LIKELY(cx_a32_load_seq(&collector->fork_wanted) == 0))
-        return;
+    if (CX_LIKELY(cx_a32_load_seq(&collector->fork_wanted) == 0)) return;
     cx_mutex_unlock(&collector->role);
-    while (cx_a32_load_seq(&collector->fork_wanted) != 0)
-        cx_os_sleep_ns(COLLECTOR_NAP_NS);
+    while (cx_a32_load_seq(&collector->fork_wanted) != 0) cx_os_sleep_ns(COLLECTOR_NAP_NS);
     cx_mutex_lock(&collector->role);
 }
 
@@ -75,8 +73,7 @@ static void collector_run_gct(struct cx_collector *collector)
     uint64_t looks = 0;
     for (;;) {
         enum cx_progress progress = cx_cycle_step_gct(&collector->cycle);
-        if (progress == CX_PROGRESS_DONE)
-            return;
+        if (progress == CX_PROGRESS_DONE) return;
         collector_let_fork_through_gct(collector);
         looks = progress == CX_PROGRESS_WAIT ? looks + 1 : 0;
         if (looks > COLLECTOR_EAGER_LOOKS)
@@ -157,8 +154,7 @@ int cx_collector_start(void)
     *collector = (struct cx_collector){.trimmed = true};
     collector_init_locks(collector);
     cx_world.collector = collector;
-    if (collector_start_thread(collector))
-        return COEX_GC_OK;
+    if (collector_start_thread(collector)) return COEX_GC_OK;
     cx_world.collector = NULL;
     collector_fini_locks(collector);
     return cx_error_set(COEX_GC_ETHREAD, "the GC thread could not be started");
@@ -172,8 +168,7 @@ void cx_collector_stop(void)
     cx_cond_broadcast(&collector->asked);
     cx_cond_broadcast(&collector->ended);
     cx_mutex_unlock(&collector->lock);
-    if (collector->has_thread)
-        cx_os_thread_join(&collector->thread);
+    if (collector->has_thread) cx_os_thread_join(&collector->thread);
     /* Threads that wait for a cycle in native mode have been woken; they use the lock once more. */
     cx_mutex_lock(&collector->lock);
     while (collector->waiters != 0) {
@@ -192,8 +187,7 @@ void cx_collector_stop(void)
 static bool collector_ensure_running(struct cx_collector *collector)
 {
     cx_mutex_lock(&collector->lock);
-    if (!collector->running && collector->pending)
-        collector_begin_locked(collector);
+    if (!collector->running && collector->pending) collector_begin_locked(collector);
     bool running = collector->running;
     cx_mutex_unlock(&collector->lock);
     return running;
@@ -203,8 +197,7 @@ static bool collector_ensure_running(struct cx_collector *collector)
 static bool collector_step_with_role(struct cx_collector *collector, struct cx_thread *self, uint64_t until)
 {
     do {
-        if (self != NULL && cx_thread_is_pending(self))
-            cx_safepoint_poll_self(self);
+        if (self != NULL && cx_thread_is_pending(self)) cx_safepoint_poll_self(self);
         enum cx_progress progress = cx_cycle_step_gct(&collector->cycle);
         if (progress == CX_PROGRESS_DONE) {
             cx_mutex_lock(&collector->lock);
@@ -212,8 +205,7 @@ static bool collector_step_with_role(struct cx_collector *collector, struct cx_t
             cx_mutex_unlock(&collector->lock);
             return true;
         }
-        if (progress == CX_PROGRESS_WAIT && (self == NULL || !cx_thread_is_pending(self)))
-            return false;
+        if (progress == CX_PROGRESS_WAIT && (self == NULL || !cx_thread_is_pending(self))) return false;
     } while (cx_a32_load_seq(&collector->fork_wanted) == 0 && cx_os_now_ns() < until);
     return false;
 }
@@ -222,8 +214,7 @@ bool cx_collector_step(struct cx_thread *self, uint64_t nanoseconds)
 {
     struct cx_collector *collector = cx_world.collector;
     uint64_t until = cx_os_now_ns() + nanoseconds;
-    if (!cx_mutex_try_lock(&collector->role))
-        return false;
+    if (!cx_mutex_try_lock(&collector->role)) return false;
     bool done = !collector_ensure_running(collector) || collector_step_with_role(collector, self, until);
     cx_mutex_unlock(&collector->role);
     return done;
@@ -233,12 +224,10 @@ bool cx_collector_step(struct cx_thread *self, uint64_t nanoseconds)
 
 static void collector_ask_locked(struct cx_collector *collector)
 {
-    if (collector->pending)
-        return;
+    if (collector->pending) return;
     collector->pending = true;
     cx_a32_store_relaxed(&cx_world.collecting, 1);
-    if (!collector_start_thread(collector))
-        cx_fatal("no GC thread could be started after a fork");
+    if (!collector_start_thread(collector)) cx_fatal("no GC thread could be started after a fork");
     cx_cond_signal(&collector->asked);
 }
 
@@ -246,8 +235,7 @@ void cx_collector_async(void)
 {
     struct cx_collector *collector = cx_world.collector;
     cx_mutex_lock(&collector->lock);
-    if (!collector->running)
-        collector_ask_locked(collector);
+    if (!collector->running) collector_ask_locked(collector);
     cx_mutex_unlock(&collector->lock);
 }
 
@@ -274,8 +262,7 @@ uint64_t cx_collector_current(void)
 static void collector_work_while_waiting(struct cx_collector *collector)
 {
     cx_mutex_unlock(&collector->lock);
-    if (!cx_collector_step(NULL, (uint64_t)COLLECTOR_TICK_MS * 1000000))
-        cx_os_sleep_ns(COLLECTOR_NAP_NS);
+    if (!cx_collector_step(NULL, (uint64_t)COLLECTOR_TICK_MS * 1000000)) cx_os_sleep_ns(COLLECTOR_NAP_NS);
     cx_mutex_lock(&collector->lock);
 }
 
@@ -284,8 +271,7 @@ static void collector_wait_locked(struct cx_collector *collector, uint64_t numbe
     collector->waiters++;
     while (collector->last.completed < number) {
         bool coming = collector->running && collector->started >= number;
-        if (collector->stopping && !coming)
-            break;
+        if (collector->stopping && !coming) break;
         if (cx_collector_steps())
             collector_work_while_waiting(collector);
         else
@@ -352,8 +338,7 @@ void cx_collector_fork_child(void)
     collector->has_thread = false;
     collector->waiters = 0;
     collector->visits = NULL;
-    if (collector->running)
-        collector->last.completed = collector->started; /* nobody is left to wait for it; numbers go on */
+    if (collector->running) collector->last.completed = collector->started; /* nobody is left to wait for it; numbers go on */
     collector->running = collector->pending = false;
     cx_a32_store_relaxed(&cx_world.collecting, 0);
     cx_a32_store_seq(&collector->fork_wanted, 0);

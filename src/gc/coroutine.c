@@ -14,8 +14,7 @@ static void coroutine_claim(struct cx_shadow *to, const char *function)
             cx_fatal("%s: stack %p is not suspended: a thread is on it, or it was destroyed", function, (void *)to);
         state = CX_SHADOW_SUSPENDED;
         cx_cpu_relax();
-        if (spins > 1000)
-            cx_os_sleep_ns(20000); /* the collector has lost its core */
+        if (spins > 1000) cx_os_sleep_ns(20000); /* the collector has lost its core */
     }
 }
 
@@ -47,17 +46,14 @@ static void coroutine_enter(struct cx_thread *self, struct cx_shadow *to)
     cx_safepoint_return_self(self, self->words.top);
     /* Unless a request has made it 0: that stays. */
     void *limit = cx_aptr_load_relaxed(cx_aptr_at(&self->words.limit));
-    if (limit != NULL)
-        cx_aptr_cas_acq_rel(cx_aptr_at(&self->words.limit), &limit, to->end);
+    if (limit != NULL) cx_aptr_cas_acq_rel(cx_aptr_at(&self->words.limit), &limit, to->end);
 }
 
 struct cx_shadow *cx_coroutine_switch_self(struct cx_thread *self, struct cx_shadow *to)
 {
     struct cx_shadow *from = self->shadow;
-    if (to == from)
-        return from;
-    if (to->range.base != NULL && to != self->home)
-        cx_fatal("coex_gc_stack_switch: stack %p is another thread's own", (void *)to);
+    if (to == from) return from;
+    if (to->range.base != NULL && to != self->home) cx_fatal("coex_gc_stack_switch: stack %p is another thread's own", (void *)to);
     coroutine_claim(to, "coex_gc_stack_switch");
     coroutine_leave(self, from);
     coroutine_enter(self, to);
@@ -90,8 +86,7 @@ void cx_coroutine_go_home_self(struct cx_thread *self)
 {
     struct cx_shadow *last = self->shadow;
     cx_safepoint_drop_self(self, last);
-    if (last == self->home)
-        return;
+    if (last == self->home) return;
     coroutine_claim(self->home, "thread exit");
     coroutine_drop(self, self->home);
     self->shadow = self->home;

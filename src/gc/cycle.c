@@ -10,7 +10,13 @@
 #include "gc/weak.h"
 
 /* What a slice does at most: each some tens of microseconds. */
-enum { CYCLE_CLEAR_WORDS = 16384, CYCLE_MARK_TURNS = 4096, CYCLE_SWEEP_WORDS = 2048, CYCLE_SWEEP_BLOCKS = 64, CYCLE_TRIM_BLOCKS = 16 };
+enum {
+    CYCLE_CLEAR_WORDS = 16384,
+    CYCLE_MARK_TURNS = 4096,
+    CYCLE_SWEEP_WORDS = 2048,
+    CYCLE_SWEEP_BLOCKS = 64,
+    CYCLE_TRIM_BLOCKS = 16
+};
 
 /* ------------------------------------------------------------- handshakes */
 
@@ -42,8 +48,7 @@ static void cycle_publish_gct(struct cx_cycle *cycle, enum cx_request kind, enum
 static void cycle_warn_gct(const struct cx_cycle *cycle, struct cx_thread *thread)
 {
     uint64_t late_ms = (cx_os_now_ns() - cycle->asked_ns) / 1000000;
-    if (late_ms < cx_world.config.safepoint_warn_ms || cx_a64_load_relaxed(&thread->warned) == cycle->epoch)
-        return;
+    if (late_ms < cx_world.config.safepoint_warn_ms || cx_a64_load_relaxed(&thread->warned) == cycle->epoch) return;
     cx_a64_store_relaxed(&thread->warned, cycle->epoch);
     cx_event_emit(&cx_world.events, CX_EVENT_THREAD_LATE, cx_a64_load_relaxed(&thread->os_id), late_ms);
 }
@@ -56,8 +61,7 @@ static bool cycle_all_answered_gct(const struct cx_cycle *cycle)
     bool all = true;
     for (uint32_t i = 0; i < count; i++) {
         struct cx_thread *thread = cx_registry_at(registry, i);
-        if (cx_a32_load_acquire(&thread->state) != CX_THREAD_LIVE || !cx_thread_is_pending(thread))
-            continue;
+        if (cx_a32_load_acquire(&thread->state) != CX_THREAD_LIVE || !cx_thread_is_pending(thread)) continue;
         if (!cx_transition_answer_gct(thread) && cx_thread_is_pending(thread)) {
             cycle_warn_gct(cycle, thread);
             all = false;
@@ -74,8 +78,7 @@ static enum cx_progress cycle_handshake_gct(struct cx_cycle *cycle, enum cx_requ
         return CX_PROGRESS_MORE;
     }
     CX_POINT("await-answers");
-    if (!cycle_all_answered_gct(cycle))
-        return CX_PROGRESS_WAIT;
+    if (!cycle_all_answered_gct(cycle)) return CX_PROGRESS_WAIT;
     cycle->asked = false;
     cx_event_emit(&cx_world.events, CX_EVENT_HANDSHAKE, cx_os_now_ns() - cycle->asked_ns, kind);
     return CX_PROGRESS_DONE;
@@ -90,8 +93,7 @@ static enum cx_progress cycle_clear_gct(struct cx_cycle *cycle)
         cx_event_emit(&cx_world.events, CX_EVENT_CYCLE_BEGIN, cx_a64_load_relaxed(&cx_world.cycle),
                       cx_a64_load_relaxed(&cx_world.heap.used));
     }
-    if (cx_sweep_clear_gct(&cycle->clear, CYCLE_CLEAR_WORDS))
-        return CX_PROGRESS_MORE;
+    if (cx_sweep_clear_gct(&cycle->clear, CYCLE_CLEAR_WORDS)) return CX_PROGRESS_MORE;
     cx_grey_drop_all_gct(&cx_world.grey);
     cx_weak_begin_gct();
     cx_marker_init(&cycle->marker);
@@ -101,13 +103,15 @@ static enum cx_progress cycle_clear_gct(struct cx_cycle *cycle)
 
 /* ------------------------------------------------------ 2. SYNC, 3. ROOTS */
 
-static enum cx_progress cycle_sync_gct(struct cx_cycle *cycle) { return cycle_handshake_gct(cycle, CX_REQUEST_SYNC, CX_PHASE_SYNC); }
+static enum cx_progress cycle_sync_gct(struct cx_cycle *cycle)
+{
+    return cycle_handshake_gct(cycle, CX_REQUEST_SYNC, CX_PHASE_SYNC);
+}
 
 static enum cx_progress cycle_roots_gct(struct cx_cycle *cycle)
 {
     enum cx_progress progress = cycle_handshake_gct(cycle, CX_REQUEST_ROOTS, CX_PHASE_ROOTS);
-    if (progress != CX_PROGRESS_DONE)
-        return progress;
+    if (progress != CX_PROGRESS_DONE) return progress;
     cx_pace_cycle_begun_gct();
     cycle->mark_begin_ns = cx_os_now_ns();
     cx_a32_store_release(&cx_world.phase, CX_PHASE_MARK);
@@ -156,8 +160,7 @@ static enum cx_progress cycle_flush_gct(struct cx_cycle *cycle)
         cycle->at = progress == CX_PROGRESS_DONE;
         return progress == CX_PROGRESS_WAIT ? CX_PROGRESS_WAIT : CX_PROGRESS_MORE;
     }
-    if (cx_mark_some_gct(&cycle->marker, CYCLE_MARK_TURNS))
-        return CX_PROGRESS_MORE;
+    if (cx_mark_some_gct(&cycle->marker, CYCLE_MARK_TURNS)) return CX_PROGRESS_MORE;
     cycle->stats.flushes++;
     if (cycle_marked(cycle) == cycle->marked_before && cx_weak_decide_gct(cycle->gets_before)) { /* INV-FLUSH-1, INV-WEAK-2 */
         CX_POINT("weak-decided");
@@ -177,16 +180,14 @@ static enum cx_progress cycle_clear_weak_gct(struct cx_cycle *cycle)
 /* The dead that have a finalizer, and all they reach, were out of everybody's reach: no thread is asked again. */
 static enum cx_progress cycle_revive_gct(struct cx_cycle *cycle)
 {
-    if (cx_finalize_revive_gct(&cycle->marker))
-        return CX_PROGRESS_MORE;
+    if (cx_finalize_revive_gct(&cycle->marker)) return CX_PROGRESS_MORE;
     CX_POINT("revived");
     return CX_PROGRESS_DONE;
 }
 
 static enum cx_progress cycle_forget_weak_gct(struct cx_cycle *cycle)
 {
-    if (cycle->at == 0)
-        cx_finalize_publish_gct(); /* what was revived is traced */
+    if (cycle->at == 0) cx_finalize_publish_gct(); /* what was revived is traced */
     cycle->at = 1;
     return cx_weak_forget_gct() ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
 }
@@ -201,21 +202,18 @@ static enum cx_progress cycle_verify_gct(struct cx_cycle *cycle)
         cycle->stats.marked = cycle_marked(cycle);
         cycle->stats.mark_ns = cx_os_now_ns() - cycle->mark_begin_ns;
         cx_event_emit(&cx_world.events, CX_EVENT_MARK_END, cycle->stats.marked, cx_os_now_ns() - cycle->begin_ns);
-        if (!cx_world.config.verify)
-            return CX_PROGRESS_DONE;
+        if (!cx_world.config.verify) return CX_PROGRESS_DONE;
         cx_verify_begin_gct();
         cycle->at = 1;
     }
     enum cx_progress progress = cycle_handshake_gct(cycle, CX_REQUEST_FLUSH, CX_PHASE_MARK);
-    if (progress == CX_PROGRESS_DONE)
-        cx_verify_marks_gct();
+    if (progress == CX_PROGRESS_DONE) cx_verify_marks_gct();
     return progress;
 }
 
 static enum cx_progress cycle_visit_gct(struct cx_cycle *cycle)
 {
-    for (const struct cx_visit *visit = cycle->visits; visit != NULL; visit = visit->next)
-        visit->run(visit->context);
+    for (const struct cx_visit *visit = cycle->visits; visit != NULL; visit = visit->next) visit->run(visit->context);
     cycle->sweep_begin_ns = cx_os_now_ns();
     cx_a32_store_release(&cx_world.phase, CX_PHASE_SWEEP);
     CX_POINT("sweep-begins");
@@ -231,8 +229,7 @@ static enum cx_progress cycle_sweep_handles_gct(struct cx_cycle *cycle)
 
 static enum cx_progress cycle_sweep_lines_gct(struct cx_cycle *cycle)
 {
-    if (cycle->at == 0)
-        cx_heap_sweep_begin_gct(&cx_world.heap);
+    if (cycle->at == 0) cx_heap_sweep_begin_gct(&cx_world.heap);
     cycle->at = 1;
     CX_POINT("sweep-lines");
     for (int i = 0; i < CYCLE_SWEEP_BLOCKS; i++) {
@@ -264,8 +261,7 @@ static enum cx_progress cycle_end_gct(struct cx_cycle *cycle)
         cx_heap_trim_begin_gct(&cx_world.heap, cx_a64_load_relaxed(&cx_pace.goal));
     }
     cycle->at = 1;
-    if (cx_heap_trim_some_gct(&cx_world.heap, CYCLE_TRIM_BLOCKS))
-        return CX_PROGRESS_MORE;
+    if (cx_heap_trim_some_gct(&cx_world.heap, CYCLE_TRIM_BLOCKS)) return CX_PROGRESS_MORE;
     cycle->stats.duration_ns = cx_os_now_ns() - cycle->begin_ns;
     cx_event_emit(&cx_world.events, CX_EVENT_CYCLE_END, cx_a64_load_relaxed(&cx_world.cycle), cycle->stats.duration_ns);
     return CX_PROGRESS_DONE;
@@ -274,10 +270,9 @@ static enum cx_progress cycle_end_gct(struct cx_cycle *cycle)
 /* --------------------------------------------------------------- the order */
 
 static enum cx_progress (*const cycle_stages[])(struct cx_cycle *) = {
-    cycle_clear_gct,        cycle_sync_gct,       cycle_roots_gct,  cycle_mark_frozen_gct,   cycle_mark_roots_gct,
-    cycle_mark_queue_gct,   cycle_trace_gct,      cycle_flush_gct,  cycle_clear_weak_gct,    cycle_revive_gct,
-    cycle_trace_gct,        cycle_forget_weak_gct, cycle_verify_gct, cycle_visit_gct,         cycle_sweep_handles_gct,
-    cycle_sweep_lines_gct,  cycle_idle_gct,       cycle_end_gct,
+    cycle_clear_gct,  cycle_sync_gct,  cycle_roots_gct,         cycle_mark_frozen_gct, cycle_mark_roots_gct, cycle_mark_queue_gct,
+    cycle_trace_gct,  cycle_flush_gct, cycle_clear_weak_gct,    cycle_revive_gct,      cycle_trace_gct,      cycle_forget_weak_gct,
+    cycle_verify_gct, cycle_visit_gct, cycle_sweep_handles_gct, cycle_sweep_lines_gct, cycle_idle_gct,       cycle_end_gct,
 };
 
 enum { CYCLE_STAGES = sizeof cycle_stages / sizeof cycle_stages[0] };
@@ -292,8 +287,7 @@ void cx_cycle_begin_gct(struct cx_cycle *cycle, struct cx_visit *visits)
 enum cx_progress cx_cycle_step_gct(struct cx_cycle *cycle)
 {
     enum cx_progress progress = cycle_stages[cycle->stage](cycle);
-    if (progress != CX_PROGRESS_DONE)
-        return progress;
+    if (progress != CX_PROGRESS_DONE) return progress;
     cycle->at = 0;
     return ++cycle->stage == CYCLE_STAGES ? CX_PROGRESS_DONE : CX_PROGRESS_MORE;
 }

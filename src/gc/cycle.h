@@ -49,12 +49,12 @@ enum cx_progress {
 
 struct cx_cycle {
     unsigned stage;
-    uint64_t at;             /* where the stage is; 0 when it begins */
-    uint64_t epoch;          /* of the last request; never goes back */
-    uint64_t asked_ns;       /* when it was published */
-    bool asked;              /* the stage's request is published */
-    uint64_t marked_before;  /* INV-FLUSH-1 */
-    uint64_t gets_before;    /* INV-WEAK-2 */
+    uint64_t at;            /* where the stage is; 0 when it begins */
+    uint64_t epoch;         /* of the last request; never goes back */
+    uint64_t asked_ns;      /* when it was published */
+    bool asked;             /* the stage's request is published */
+    uint64_t marked_before; /* INV-FLUSH-1 */
+    uint64_t gets_before;   /* INV-WEAK-2 */
     uint64_t begin_ns, mark_begin_ns, sweep_begin_ns;
     struct cx_marker marker;
     struct cx_sweep_clear clear;

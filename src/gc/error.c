@@ -32,15 +32,25 @@ const char *cx_error_detail(void) { return error_last.detail; }
 const char *cx_error_string(int code)
 {
     switch (code) {
-    case COEX_GC_OK: return "no error";
-    case COEX_GC_EINVAL: return "invalid argument or configuration";
-    case COEX_GC_EOPTION: return "COEX_GC or COEX_GC_DEBUG can't be read";
-    case COEX_GC_ENOMEM: return "the system gives no memory";
-    case COEX_GC_ETHREAD: return "no thread could be started or registered";
-    case COEX_GC_EALREADY: return "the runtime is initialised already";
-    case COEX_GC_ETYPE: return "invalid type descriptor";
-    case COEX_GC_ELIMIT: return "a configured limit is reached";
-    case COEX_GC_ESTATE: return "the runtime is not initialised";
-    default: return "unknown error";
+    case COEX_GC_OK:
+        return "no error";
+    case COEX_GC_EINVAL:
+        return "invalid argument or configuration";
+    case COEX_GC_EOPTION:
+        return "COEX_GC or COEX_GC_DEBUG can't be read";
+    case COEX_GC_ENOMEM:
+        return "the system gives no memory";
+    case COEX_GC_ETHREAD:
+        return "no thread could be started or registered";
+    case COEX_GC_EALREADY:
+        return "the runtime is initialised already";
+    case COEX_GC_ETYPE:
+        return "invalid type descriptor";
+    case COEX_GC_ELIMIT:
+        return "a configured limit is reached";
+    case COEX_GC_ESTATE:
+        return "the runtime is not initialised";
+    default:
+        return "unknown error";
     }
 }

@@ -6,13 +6,13 @@
 #include "base/atomic.h"
 
 enum cx_event_kind {
-    CX_EVENT_CYCLE_BEGIN,  /* a: cycle number, b: heap bytes used */
-    CX_EVENT_MARK_END,     /* a: objects marked, b: nanoseconds from the start of the cycle */
-    CX_EVENT_SWEEP_END,    /* a: objects swept, b: nanoseconds of the sweep */
-    CX_EVENT_CYCLE_END,    /* a: cycle number, b: nanoseconds in all */
-    CX_EVENT_STOP,         /* a thread answered: a: nanoseconds on the CPU, b: by the clock on the wall */
-    CX_EVENT_HANDSHAKE,    /* a: nanoseconds from request to last answer, b: kind */
-    CX_EVENT_THREAD_LATE   /* a: thread id, b: milliseconds it is late by now */
+    CX_EVENT_CYCLE_BEGIN, /* a: cycle number, b: heap bytes used */
+    CX_EVENT_MARK_END,    /* a: objects marked, b: nanoseconds from the start of the cycle */
+    CX_EVENT_SWEEP_END,   /* a: objects swept, b: nanoseconds of the sweep */
+    CX_EVENT_CYCLE_END,   /* a: cycle number, b: nanoseconds in all */
+    CX_EVENT_STOP,        /* a thread answered: a: nanoseconds on the CPU, b: by the clock on the wall */
+    CX_EVENT_HANDSHAKE,   /* a: nanoseconds from request to last answer, b: kind */
+    CX_EVENT_THREAD_LATE  /* a: thread id, b: milliseconds it is late by now */
 };
 
 struct cx_event {

@@ -9,11 +9,9 @@
 /* A handle that a caller passes as an object. */
 static void fastpath_check_object(const char *function, coex_handle object)
 {
-    if (!CX_CHECKED)
-        return;
+    if (!CX_CHECKED) return;
     cx_thread_need_managed(function);
-    if (coex_is_immediate(object))
-        cx_fatal("%s: %#llx is an immediate, not an object", function, (unsigned long long)object);
+    if (coex_is_immediate(object)) cx_fatal("%s: %#llx is an immediate, not an object", function, (unsigned long long)object);
     if (!cx_handle_is_object(&cx_world.handles, object))
         cx_fatal("%s: handle %llu names no object", function, (unsigned long long)object);
 }
@@ -28,33 +26,30 @@ static void fastpath_check_value(const char *function, coex_handle value)
 static void fastpath_check_field(const char *function, coex_handle object, uint64_t offset)
 {
     fastpath_check_object(function, object);
-    if (!CX_CHECKED)
-        return;
+    if (!CX_CHECKED) return;
     if (cx_weak_is_type(coex_gc_type_of(object)))
         cx_fatal("%s: handle %llu is a weak reference or an ephemeron, and has no fields", function, (unsigned long long)object);
     uint64_t size = coex_gc_size(object);
     if (offset % 8 != 0 || offset + 8 > size || offset + 8 < offset)
-        cx_fatal("%s: offset %llu is not a word of an object of %llu bytes", function, (unsigned long long)offset, (unsigned long long)size);
+        cx_fatal("%s: offset %llu is not a word of an object of %llu bytes", function, (unsigned long long)offset,
+                 (unsigned long long)size);
 }
 
 coex_handle coex_gc_alloc(uint64_t size, uint32_t type_id)
 {
-    if (CX_CHECKED)
-        cx_thread_need_managed("coex_gc_alloc");
+    if (CX_CHECKED) cx_thread_need_managed("coex_gc_alloc");
     return coex_fast_alloc(size, type_id);
 }
 
 coex_handle coex_gc_alloc_at(uint64_t size, uint32_t type_id, void **payload)
 {
-    if (CX_CHECKED)
-        cx_thread_need_managed("coex_gc_alloc_at");
+    if (CX_CHECKED) cx_thread_need_managed("coex_gc_alloc_at");
     return coex_fast_alloc_at(size, type_id, payload);
 }
 
 void *coex_gc_handle_deref(coex_handle h)
 {
-    if (CX_CHECKED && h != 0)
-        fastpath_check_object("coex_gc_handle_deref", h);
+    if (CX_CHECKED && h != 0) fastpath_check_object("coex_gc_handle_deref", h);
     return coex_fast_handle_deref(h);
 }
 
@@ -85,8 +80,7 @@ void coex_gc_store(coex_handle object, uint64_t offset, coex_handle value)
 
 coex_handle *coex_gc_enter_frame(uint64_t num_slots)
 {
-    if (CX_CHECKED)
-        cx_thread_need_managed("coex_gc_enter_frame");
+    if (CX_CHECKED) cx_thread_need_managed("coex_gc_enter_frame");
     return coex_fast_enter_frame(num_slots);
 }
 
@@ -106,15 +100,13 @@ void coex_gc_leave_frame(coex_handle *slots)
 
 void coex_gc_root(coex_handle value)
 {
-    if (CX_CHECKED)
-        cx_thread_need_managed("coex_gc_root");
+    if (CX_CHECKED) cx_thread_need_managed("coex_gc_root");
     fastpath_check_value("coex_gc_root", value);
     coex_fast_root(value);
 }
 
 void coex_gc_safepoint(void)
 {
-    if (CX_CHECKED)
-        cx_thread_need_managed("coex_gc_safepoint");
+    if (CX_CHECKED) cx_thread_need_managed("coex_gc_safepoint");
     coex_fast_safepoint();
 }

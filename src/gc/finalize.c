@@ -14,15 +14,14 @@ static struct {
     struct cx_vector listed; /* handles, in the order of allocation */
     struct cx_vector queue;  /* handles; those before `head` are done, those from `ready` on are not traced yet */
     uint64_t head, ready;
-    uint64_t at, kept;       /* of the list, while a cycle goes through it: [0, kept) stays, [at, count) is to be looked at */
+    uint64_t at, kept; /* of the list, while a cycle goes through it: [0, kept) stays, [at, count) is to be looked at */
 } finalize_state;
 
 int cx_finalize_init(void)
 {
     uint64_t most = cx_world.handles.max;
     finalize_state.head = finalize_state.ready = finalize_state.at = finalize_state.kept = 0;
-    if (!cx_vector_init(&finalize_state.listed, most))
-        return cx_error_set(COEX_GC_ENOMEM, "no address space for finalizers");
+    if (!cx_vector_init(&finalize_state.listed, most)) return cx_error_set(COEX_GC_ENOMEM, "no address space for finalizers");
     if (!cx_vector_init(&finalize_state.queue, most)) {
         cx_vector_fini(&finalize_state.listed);
         return cx_error_set(COEX_GC_ENOMEM, "no address space for finalizers");
@@ -51,8 +50,7 @@ static void finalize_compact_queue_locked(void)
 {
     struct cx_vector *queue = &finalize_state.queue;
     uint64_t head = finalize_state.head;
-    if (head < queue->count - head || head < FINALIZE_PIECE)
-        return;
+    if (head < queue->count - head || head < FINALIZE_PIECE) return;
     memmove(cx_vector_at(queue, 0), cx_vector_at(queue, head), (size_t)(queue->count - head) * sizeof(uint64_t));
     queue->count -= head;
     finalize_state.ready -= head;
@@ -63,12 +61,10 @@ coex_handle cx_finalize_next_self(struct cx_thread *self)
 {
     coex_handle handle = 0;
     cx_mutex_lock(&finalize_state.lock);
-    if (finalize_state.head < finalize_state.ready)
-        handle = *cx_vector_at(&finalize_state.queue, finalize_state.head++);
+    if (finalize_state.head < finalize_state.ready) handle = *cx_vector_at(&finalize_state.queue, finalize_state.head++);
     cx_mutex_unlock(&finalize_state.lock);
     /* A root that ends. The collector may not have read the queue yet; there is no safepoint in between, so shading now is in time. */
-    if (handle != 0)
-        cx_barrier_root_removed_self(self, handle);
+    if (handle != 0) cx_barrier_root_removed_self(self, handle);
     return handle;
 }
 
@@ -84,8 +80,7 @@ uint64_t cx_finalize_waiting(void)
 bool cx_finalize_mark_gct(struct cx_marker *marker, uint64_t *at)
 {
     cx_mutex_lock(&finalize_state.lock);
-    if (*at < finalize_state.head)
-        *at = finalize_state.head;
+    if (*at < finalize_state.head) *at = finalize_state.head;
     uint64_t count = finalize_state.queue.count;
     for (uint64_t i = 0; i < FINALIZE_PIECE && *at < count; i++, ++*at)
         cx_mark_push(marker, *cx_vector_at(&finalize_state.queue, *at));
@@ -105,16 +100,13 @@ bool cx_finalize_revive_gct(struct cx_marker *marker)
 {
     struct cx_vector *listed = &finalize_state.listed;
     cx_mutex_lock(&finalize_state.lock);
-    if (finalize_state.at == 0)
-        finalize_compact_queue_locked(); /* nobody reads the queue by place now: marking has ended */
+    if (finalize_state.at == 0) finalize_compact_queue_locked(); /* nobody reads the queue by place now: marking has ended */
     uint64_t end = finalize_state.at + FINALIZE_PIECE < listed->count ? finalize_state.at + FINALIZE_PIECE : listed->count;
     for (; finalize_state.at < end; finalize_state.at++) {
         coex_handle handle = *cx_vector_at(listed, finalize_state.at);
         bool alive = finalize_is_alive(handle);
-        if (!alive)
-            cx_mark_push(marker, handle);
-        if (alive || !cx_vector_push(&finalize_state.queue, handle))
-            *cx_vector_at(listed, finalize_state.kept++) = handle;
+        if (!alive) cx_mark_push(marker, handle);
+        if (alive || !cx_vector_push(&finalize_state.queue, handle)) *cx_vector_at(listed, finalize_state.kept++) = handle;
     }
     bool more = finalize_state.at < listed->count;
     if (!more) {

@@ -23,8 +23,7 @@ void cx_grey_fini(struct cx_grey *grey)
 static struct cx_chunk *grey_make_locked(struct cx_grey *grey)
 {
     size_t end = (size_t)(grey->chunks + 1) * CX_CHUNK_BYTES;
-    if (grey->chunks == grey->most_chunks)
-        return NULL;
+    if (grey->chunks == grey->most_chunks) return NULL;
     size_t ahead = grey->range.committed * 2;
     if (end > grey->range.committed && !cx_range_commit(&grey->range, ahead > end && ahead <= grey->range.reserved ? ahead : end))
         return NULL;
@@ -40,15 +39,13 @@ struct cx_chunk *cx_grey_take_empty(struct cx_grey *grey)
     else
         chunk = grey_make_locked(grey);
     cx_mutex_unlock(&grey->lock);
-    if (chunk != NULL)
-        chunk->count = 0;
+    if (chunk != NULL) chunk->count = 0;
     return chunk;
 }
 
 void cx_grey_give_empty(struct cx_grey *grey, struct cx_chunk *chunk)
 {
-    if (chunk == NULL)
-        return;
+    if (chunk == NULL) return;
     cx_mutex_lock(&grey->lock);
     chunk->next = grey->free;
     grey->free = chunk;
@@ -76,8 +73,7 @@ static struct cx_chunk *grey_pop_full_locked(struct cx_grey *grey)
 
 struct cx_chunk *cx_grey_take_full(struct cx_grey *grey)
 {
-    if (cx_a64_load_acquire(&grey->full_count) == 0)
-        return NULL;
+    if (cx_a64_load_acquire(&grey->full_count) == 0) return NULL;
     cx_mutex_lock(&grey->lock);
     struct cx_chunk *chunk = grey_pop_full_locked(grey);
     cx_mutex_unlock(&grey->lock);
@@ -86,12 +82,10 @@ struct cx_chunk *cx_grey_take_full(struct cx_grey *grey)
 
 struct cx_chunk *cx_grey_begin_assist(struct cx_grey *grey)
 {
-    if (cx_a64_load_acquire(&grey->full_count) == 0)
-        return NULL;
+    if (cx_a64_load_acquire(&grey->full_count) == 0) return NULL;
     cx_mutex_lock(&grey->lock);
     struct cx_chunk *chunk = grey_pop_full_locked(grey);
-    if (chunk != NULL)
-        grey->assistants++;
+    if (chunk != NULL) grey->assistants++;
     cx_mutex_unlock(&grey->lock);
     return chunk;
 }
@@ -121,8 +115,7 @@ void cx_grey_spill(struct cx_grey *grey, coex_handle handle)
 
 bool cx_grey_next_chunk(struct cx_grey *grey, struct cx_chunk **buffer)
 {
-    if (*buffer != NULL)
-        cx_grey_give_full(grey, *buffer);
+    if (*buffer != NULL) cx_grey_give_full(grey, *buffer);
     *buffer = cx_grey_take_empty(grey);
     return *buffer != NULL;
 }
@@ -130,8 +123,7 @@ bool cx_grey_next_chunk(struct cx_grey *grey, struct cx_chunk **buffer)
 void cx_grey_hand_over(struct cx_grey *grey, struct cx_chunk **buffer)
 {
     struct cx_chunk *chunk = *buffer;
-    if (chunk == NULL || chunk->count == 0)
-        return;
+    if (chunk == NULL || chunk->count == 0) return;
     *buffer = NULL;
     cx_grey_give_full(grey, chunk);
 }
@@ -141,12 +133,10 @@ void cx_grey_drop_all_gct(struct cx_grey *grey)
     struct cx_chunk *chunk;
     cx_a32_store_relaxed(&grey->assist_wanted, 0);
     cx_a32_store_release(&grey->assist_allowed, 0); /* nobody assists between MARK and the next Start: the phase says so */
-    while ((chunk = cx_grey_take_full(grey)) != NULL)
-        cx_grey_give_empty(grey, chunk);
+    while ((chunk = cx_grey_take_full(grey)) != NULL) cx_grey_give_empty(grey, chunk);
     if (cx_a32_exchange_acq_rel(&grey->spilled, 0) != 0) {
         uint64_t words = cx_a64_load_acquire(&grey->handles->committed) / 64;
-        for (uint64_t i = 0; i < words; i++)
-            cx_a64_store_relaxed(&grey->handles->grey[i], 0);
+        for (uint64_t i = 0; i < words; i++) cx_a64_store_relaxed(&grey->handles->grey[i], 0);
     }
 }
 

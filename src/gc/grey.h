@@ -32,14 +32,14 @@ _Static_assert(sizeof(struct cx_chunk) == CX_CHUNK_BYTES, "a chunk fills its byt
 
 struct cx_grey {
     cx_mutex lock;
-    struct cx_chunk *free;  /* under the lock */
-    struct cx_chunk *full;  /* under the lock */
-    cx_a64 full_count;      /* W: under the lock, release. R: anyone, acquire */
-    uint32_t assistants;    /* mutators that are marking; under the lock */
-    cx_a32 assist_wanted;   /* W: mutators, relaxed; collector resets. R: collector relaxed */
-    cx_a32 assist_allowed;  /* W: collector release. R: mutators acquire. INV-MARK-1 */
-    cx_a32 spilled;         /* W: who spills, release; collector resets, acq_rel. R: collector */
-    uint64_t most_chunks;   /* a limit for tests */
+    struct cx_chunk *free; /* under the lock */
+    struct cx_chunk *full; /* under the lock */
+    cx_a64 full_count;     /* W: under the lock, release. R: anyone, acquire */
+    uint32_t assistants;   /* mutators that are marking; under the lock */
+    cx_a32 assist_wanted;  /* W: mutators, relaxed; collector resets. R: collector relaxed */
+    cx_a32 assist_allowed; /* W: collector release. R: mutators acquire. INV-MARK-1 */
+    cx_a32 spilled;        /* W: who spills, release; collector resets, acq_rel. R: collector */
+    uint64_t most_chunks;  /* a limit for tests */
     uint64_t chunks;
     cx_range range;
     struct cx_handles *handles;

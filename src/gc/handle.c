@@ -8,7 +8,7 @@ enum {
     HANDLE_STEP = 4096 /* handles of one word of `available`: what sizes are rounded to */
 };
 
-#define HANDLE_NOWHERE UINT64_MAX
+#define HANDLE_NOWHERE  UINT64_MAX
 #define HANDLE_READABLE ((uint64_t)1 << 32)
 
 static const size_t handle_shape_bytes = (size_t)COEX_GC_MAX_TYPES * sizeof(uint64_t);
@@ -19,23 +19,20 @@ static size_t handle_bitmap_bytes(int i, uint64_t count) { return (size_t)(i == 
 static bool handles_commit(struct cx_handles *handles, uint64_t count)
 {
     bool good = cx_range_commit(&handles->table_range, handle_shape_bytes + count * sizeof(void *));
-    for (int i = 0; i < CX_BITMAPS && good; i++)
-        good = cx_range_commit(&handles->bit_ranges[i], handle_bitmap_bytes(i, count));
+    for (int i = 0; i < CX_BITMAPS && good; i++) good = cx_range_commit(&handles->bit_ranges[i], handle_bitmap_bytes(i, count));
     return good;
 }
 
 static void handles_open_words(struct cx_handles *handles, uint64_t from, uint64_t to)
 {
-    for (uint64_t i = from / HANDLE_STEP; i < to / HANDLE_STEP; i++)
-        cx_a64_store_release(&handles->available[i], UINT64_MAX);
+    for (uint64_t i = from / HANDLE_STEP; i < to / HANDLE_STEP; i++) cx_a64_store_release(&handles->available[i], UINT64_MAX);
 }
 
 int cx_handles_init(struct cx_handles *handles, uint64_t initial, uint64_t max)
 {
     initial = (initial + HANDLE_STEP - 1) / HANDLE_STEP * HANDLE_STEP;
     max = max / HANDLE_STEP * HANDLE_STEP;
-    if (initial > max)
-        initial = max;
+    if (initial > max) initial = max;
     *handles = (struct cx_handles){0};
     /* Room for 2^32 entries at least, readable: a made-up type id or handle then reads zero, and its user gets a clear line and not
      * a fault. The table decides how many handles there can be; the bitmaps follow it. */
@@ -58,8 +55,7 @@ int cx_handles_init(struct cx_handles *handles, uint64_t initial, uint64_t max)
     }
     if (!good || !handles_commit(handles, initial)) {
         cx_range_release(&handles->table_range);
-        for (int i = 0; i < CX_BITMAPS; i++)
-            cx_range_release(&handles->bit_ranges[i]);
+        for (int i = 0; i < CX_BITMAPS; i++) cx_range_release(&handles->bit_ranges[i]);
         return cx_error_set(COEX_GC_ENOMEM, "no address space for %llu handles", (unsigned long long)initial);
     }
     handles->shapes = (uint64_t *)(void *)handles->table_range.base;
@@ -75,8 +71,7 @@ int cx_handles_init(struct cx_handles *handles, uint64_t initial, uint64_t max)
 void cx_handles_fini(struct cx_handles *handles)
 {
     cx_mutex_fini(&handles->lock);
-    for (int i = CX_BITMAPS - 1; i >= 0; i--)
-        cx_range_release(&handles->bit_ranges[i]);
+    for (int i = CX_BITMAPS - 1; i >= 0; i--) cx_range_release(&handles->bit_ranges[i]);
     cx_range_release(&handles->table_range);
 }
 
@@ -95,8 +90,7 @@ static bool handles_grow_locked(struct cx_handles *handles)
 {
     uint64_t now = cx_a64_load_relaxed(&handles->committed);
     uint64_t next = now * 2 < handles->max ? now * 2 : handles->max;
-    if (next == now || !handles_commit(handles, next))
-        return false;
+    if (next == now || !handles_commit(handles, next)) return false;
     handles_open_words(handles, now, next);
     cx_a64_store_release(&handles->committed, next);
     cx_a64_add_relaxed(&handles->growths, 1);
@@ -107,13 +101,10 @@ static bool handles_grow_locked(struct cx_handles *handles)
 static void handles_take_word_locked(struct cx_handles *handles, struct cx_held *held, uint64_t word, bool black)
 {
     uint64_t free = ~cx_a64_load_acquire(&handles->allocated[word]);
-    if (word == 0)
-        free &= ~(uint64_t)1; /* handle 0 is null and never anybody's */
-    if (free == 0)
-        return;
+    if (word == 0) free &= ~(uint64_t)1; /* handle 0 is null and never anybody's */
+    if (free == 0) return;
     CX_CHECK("INV-HANDLE-2", (cx_a64_load_relaxed(&handles->born[word]) & free) == 0);
-    if (black)
-        cx_a64_or_relaxed(&handles->born[word], free);
+    if (black) cx_a64_or_relaxed(&handles->born[word], free);
     CX_POINT("handle-claim-between-born-and-allocated");
     cx_a64_or_release(&handles->allocated[word], free);
     held->word[held->count] = word;
@@ -125,8 +116,7 @@ static void handles_take_word_locked(struct cx_handles *handles, struct cx_held 
 static uint64_t handles_arrange(struct cx_held *held)
 {
     uint64_t count = 0;
-    for (uint32_t i = 0; i < held->count; i++)
-        count += (uint64_t)__builtin_popcountll(held->bits[i]);
+    for (uint32_t i = 0; i < held->count; i++) count += (uint64_t)__builtin_popcountll(held->bits[i]);
     for (uint32_t i = 0, j = held->count; i + 1 < j; i++) {
         j--;
         uint64_t word = held->word[i], bits = held->bits[i];
@@ -151,8 +141,7 @@ static bool handles_search_locked(struct cx_handles *handles, struct cx_held *he
             some &= some - 1;
         }
         if (take == 0) {
-            if (held->count >= held->appetite)
-                break;
+            if (held->count >= held->appetite) break;
             handles->search++;
             continue;
         }
@@ -168,15 +157,12 @@ static bool handles_search_locked(struct cx_handles *handles, struct cx_held *he
 
 bool cx_handles_claim(struct cx_handles *handles, struct cx_held *held, bool black)
 {
-    if (held->appetite < CX_HELD_WORDS)
-        held->appetite = held->appetite == 0 ? 1 : held->appetite * 2;
+    if (held->appetite < CX_HELD_WORDS) held->appetite = held->appetite == 0 ? 1 : held->appetite * 2;
     cx_mutex_lock(&handles->lock);
     uint64_t rewind = cx_a64_exchange_seq(&handles->rewind, HANDLE_NOWHERE);
-    if (rewind < handles->search)
-        handles->search = rewind;
+    if (rewind < handles->search) handles->search = rewind;
     bool found = handles_search_locked(handles, held, black);
-    while (!found && handles_grow_locked(handles))
-        found = handles_search_locked(handles, held, black);
+    while (!found && handles_grow_locked(handles)) found = handles_search_locked(handles, held, black);
     cx_mutex_unlock(&handles->lock);
     cx_a64_add_relaxed(&handles->claimed, handles_arrange(held));
     return found;

@@ -33,15 +33,15 @@ enum { CX_HELD_WORDS = 64 }; /* words a thread takes at once at most: a lock per
 
 /* What a thread holds: claimed words that it has not begun. (The word it is in is in its ABI words.) Owner only. */
 struct cx_held {
-    uint32_t count;                /* words in use below */
-    uint32_t appetite;             /* words to take next time: doubles, so that a thread that allocates little holds little */
-    uint64_t word[CX_HELD_WORDS];  /* word indices */
-    uint64_t bits[CX_HELD_WORDS];  /* free handles of each */
+    uint32_t count;               /* words in use below */
+    uint32_t appetite;            /* words to take next time: doubles, so that a thread that allocates little holds little */
+    uint64_t word[CX_HELD_WORDS]; /* word indices */
+    uint64_t bits[CX_HELD_WORDS]; /* free handles of each */
 };
 
 struct cx_handles {
     void **table;
-    uint64_t *shapes;    /* of the types; below the table in the same range, so that one base serves both */
+    uint64_t *shapes; /* of the types; below the table in the same range, so that one base serves both */
     cx_a64 *allocated;
     cx_a64 *marked;
     cx_a64 *born;
@@ -49,14 +49,13 @@ struct cx_handles {
     cx_a64 *grey;
     cx_a64 *watched;
     cx_a64 *available;
-    uint64_t max;        /* handles, a multiple of 4,096 */
-    cx_a64 committed;    /* handles. W: grow, release, under the lock. R: acquire */
+    uint64_t max;                /* handles, a multiple of 4,096 */
+    cx_a64 committed;            /* handles. W: grow, release, under the lock. R: acquire */
     __attribute__((aligned(64))) /* what claims write, apart from what everybody reads */
-    cx_mutex lock;       /* claims and growth */
-    uint64_t search;     /* under the lock: word of `available` to look at next */
-    cx_a64 rewind;       /* lowest word of `available` that got bits since the last look. W: cas. R: claim, exchange */
-    __attribute__((aligned(64)))
-    cx_a64 claimed;      /* handles ever claimed, and recycled: relaxed counters */
+    cx_mutex lock;               /* claims and growth */
+    uint64_t search;             /* under the lock: word of `available` to look at next */
+    cx_a64 rewind;               /* lowest word of `available` that got bits since the last look. W: cas. R: claim, exchange */
+    __attribute__((aligned(64))) cx_a64 claimed; /* handles ever claimed, and recycled: relaxed counters */
     cx_a64 recycled;
     cx_a64 retired_now;
     cx_a64 growths;
@@ -73,8 +72,7 @@ bool cx_handles_claim(struct cx_handles *handles, struct cx_held *held, bool bla
 /* Handles of `word` that a thread holds become born: at its ROOTS answer. */
 static inline void cx_handles_make_born(struct cx_handles *handles, uint64_t word, uint64_t bits)
 {
-    if (bits != 0)
-        cx_a64_or_relaxed(&handles->born[word], bits);
+    if (bits != 0) cx_a64_or_relaxed(&handles->born[word], bits);
 }
 
 /* Announce that a word has got free bits. */

@@ -15,8 +15,7 @@ enum {
 static uint64_t heap_reservation(uint64_t limit)
 {
     uint64_t roomy = cx_os_physical_memory() * 2;
-    if (roomy < (uint64_t)16 << 30)
-        roomy = (uint64_t)16 << 30;
+    if (roomy < (uint64_t)16 << 30) roomy = (uint64_t)16 << 30;
     return limit != 0 && limit < roomy ? limit + CX_BLOCK_BYTES : roomy;
 }
 
@@ -34,10 +33,14 @@ static bool heap_commit_locked(struct cx_heap *heap, uint64_t blocks)
 
 int cx_heap_init(struct cx_heap *heap, uint64_t initial, uint64_t limit, bool poison)
 {
-    *heap = (struct cx_heap){.free_list = CX_NO_BLOCK, .clean_list = CX_NO_BLOCK, .trim_list = CX_NO_BLOCK, .partial_list = CX_NO_BLOCK, .limit = limit, .poison = poison};
+    *heap = (struct cx_heap){.free_list = CX_NO_BLOCK,
+                             .clean_list = CX_NO_BLOCK,
+                             .trim_list = CX_NO_BLOCK,
+                             .partial_list = CX_NO_BLOCK,
+                             .limit = limit,
+                             .poison = poison};
     uint64_t reserve = heap_reservation(limit);
-    if (reserve < initial)
-        reserve = initial;
+    if (reserve < initial) reserve = initial;
     if (!cx_range_reserve_part(&heap->range, reserve + CX_BLOCK_BYTES, initial + CX_BLOCK_BYTES, 4))
         return cx_error_set(COEX_GC_ENOMEM, "no address space for the heap");
     heap->range.huge = true;
@@ -75,8 +78,7 @@ static bool heap_charge(struct cx_heap *heap, uint64_t bytes)
 {
     uint64_t used = cx_a64_load_relaxed(&heap->used);
     do {
-        if (heap->limit != 0 && (bytes > heap->limit || used > heap->limit - bytes))
-            return false;
+        if (heap->limit != 0 && (bytes > heap->limit || used > heap->limit - bytes)) return false;
     } while (!cx_a64_cas_acq_rel(&heap->used, &used, used + bytes));
     return true;
 }
@@ -98,8 +100,7 @@ static uint32_t heap_pop_partial_locked(struct cx_heap *heap)
 /* An empty block, charged: the one freed last, or a fresh one. */
 static uint32_t heap_pop_free_locked(struct cx_heap *heap)
 {
-    if (!heap_charge(heap, CX_BLOCK_BYTES))
-        return CX_NO_BLOCK;
+    if (!heap_charge(heap, CX_BLOCK_BYTES)) return CX_NO_BLOCK;
     uint32_t *list = heap->free_list != CX_NO_BLOCK ? &heap->free_list : &heap->clean_list;
     uint32_t block = *list;
     if (block != CX_NO_BLOCK) {
@@ -157,10 +158,8 @@ bool cx_heap_take_hole(struct cx_heap *heap, uint32_t index, bool black, char **
     struct cx_block *block = &heap->blocks[index];
     CX_CHECK("INV-HEAP-1", cx_a32_load_relaxed(&block->state) == CX_BLOCK_OWNED);
     unsigned word = 0;
-    while (word < CX_LINE_WORDS && block->free[word] == 0)
-        word++;
-    if (word == CX_LINE_WORDS)
-        return false;
+    while (word < CX_LINE_WORDS && block->free[word] == 0) word++;
+    if (word == CX_LINE_WORDS) return false;
     unsigned from = word * 64 + (unsigned)__builtin_ctzll(block->free[word]);
     unsigned to = from;
     /* The run's end: the first clear bit at or after it. */
@@ -180,8 +179,7 @@ bool cx_heap_take_hole(struct cx_heap *heap, uint32_t index, bool black, char **
         block->free[line / 64] &= ~bits;
         line = stop;
     }
-    if (black)
-        cx_heap_hold(heap, *start, *end);
+    if (black) cx_heap_hold(heap, *start, *end);
     if (!block->clean)
         memset(*start, 0, (size_t)(*end - *start));
     else
@@ -191,8 +189,7 @@ bool cx_heap_take_hole(struct cx_heap *heap, uint32_t index, bool black, char **
 
 void cx_heap_hold(struct cx_heap *heap, const char *start, const char *end)
 {
-    if (start >= end)
-        return;
+    if (start >= end) return;
     struct cx_block *block = cx_heap_block_of(heap, start);
     unsigned to = cx_heap_line_of(end - 1);
     for (unsigned line = cx_heap_line_of(start); line <= to; line++) {
@@ -206,8 +203,7 @@ void cx_heap_hold(struct cx_heap *heap, const char *start, const char *end)
 void *cx_heap_take_large(struct cx_heap *heap, uint64_t bytes)
 {
     uint64_t rounded = cx_large_round(&heap->large, bytes);
-    if (rounded < bytes || !heap_charge(heap, rounded))
-        return NULL;
+    if (rounded < bytes || !heap_charge(heap, rounded)) return NULL;
     void *pages = cx_large_take(&heap->large, bytes);
     if (pages == NULL)
         heap_discharge(heap, rounded);
@@ -273,8 +269,7 @@ static void heap_measure_runs(struct cx_heap *heap, const struct cx_block *block
                 continue;
             }
             unsigned ones = ~rest == 0 ? 64 : (unsigned)__builtin_ctzll(~rest);
-            if (ones > 64 - at)
-                ones = 64 - at;
+            if (ones > 64 - at) ones = 64 - at;
             length += ones;
             longest = length > longest ? length : longest;
             at += ones;
@@ -293,19 +288,16 @@ static uint32_t heap_sweep_lines(struct cx_heap *heap, uint32_t index)
     uint32_t lines = 0, gone = 0;
     for (unsigned word = 0; word < CX_LINE_WORDS; word++) {
         uint64_t live = cx_a64_load_relaxed(&block->marked[word]) | cx_a64_load_relaxed(&block->held[word]);
-        if (heap->poison)
-            heap_poison_lines(heap, index, ~live & ~block->free[word], word);
+        if (heap->poison) heap_poison_lines(heap, index, ~live & ~block->free[word], word);
         gone += (uint32_t)__builtin_popcountll(~live & ~block->free[word]);
         block->free[word] = ~live;
         lines += (uint32_t)__builtin_popcountll(~live);
     }
     block->free_lines = lines;
     block->clean = 0;
-    if (lines != 0)
-        heap_measure_runs(heap, block);
+    if (lines != 0) heap_measure_runs(heap, block);
     cx_a64_add_relaxed(&heap->swept_gone_lines, gone);
-    if (lines < CX_BLOCK_LINES)
-        cx_a64_add_relaxed(&heap->swept_free_lines, lines);
+    if (lines < CX_BLOCK_LINES) cx_a64_add_relaxed(&heap->swept_free_lines, lines);
     return lines;
 }
 
@@ -315,11 +307,9 @@ static uint32_t heap_sweep_claim(struct cx_heap *heap)
     uint32_t end = cx_a32_load_acquire(&heap->sweep_end);
     while (end != 0 && cx_a64_load_relaxed(&heap->sweep_next) < end) {
         uint64_t at = cx_a64_add_acq_rel(&heap->sweep_next, 1);
-        if (at >= end)
-            break;
+        if (at >= end) break;
         uint32_t state = CX_BLOCK_USED;
-        if (cx_a32_cas_acq_rel(&heap->blocks[at].state, &state, CX_BLOCK_SWEEPING))
-            return (uint32_t)at;
+        if (cx_a32_cas_acq_rel(&heap->blocks[at].state, &state, CX_BLOCK_SWEEPING)) return (uint32_t)at;
         if (state == CX_BLOCK_PARTIAL && cx_a32_cas_acq_rel(&heap->blocks[at].state, &state, CX_BLOCK_SWEEPING))
             return (uint32_t)at;
     }
@@ -329,8 +319,7 @@ static uint32_t heap_sweep_claim(struct cx_heap *heap)
 bool cx_heap_sweep_some(struct cx_heap *heap)
 {
     uint32_t block = heap_sweep_claim(heap);
-    if (block == CX_NO_BLOCK)
-        return false;
+    if (block == CX_NO_BLOCK) return false;
     uint32_t lines = heap_sweep_lines(heap, block);
     if (lines == CX_BLOCK_LINES)
         heap_push_free(heap, block);
@@ -346,12 +335,10 @@ static uint32_t heap_sweep_for_self(struct cx_heap *heap, uint32_t most)
 {
     for (; most > 0; most--) {
         uint32_t block = heap_sweep_claim(heap);
-        if (block == CX_NO_BLOCK)
-            return CX_NO_BLOCK;
+        if (block == CX_NO_BLOCK) return CX_NO_BLOCK;
         bool worth = heap_sweep_lines(heap, block) >= HEAP_WORTH_LINES;
         cx_a32_store_release(&heap->blocks[block].state, worth ? CX_BLOCK_OWNED : CX_BLOCK_USED);
-        if (worth)
-            return block;
+        if (worth) return block;
     }
     return CX_NO_BLOCK;
 }
@@ -363,16 +350,14 @@ uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes)
         cx_mutex_lock(&heap->lock);
         block = heap_pop_partial_locked(heap);
         cx_mutex_unlock(&heap->lock);
-        if (block == CX_NO_BLOCK)
-            block = heap_sweep_for_self(heap, HEAP_SWEEP_MOST);
+        if (block == CX_NO_BLOCK) block = heap_sweep_for_self(heap, HEAP_SWEEP_MOST);
     }
     if (block == CX_NO_BLOCK) {
         cx_mutex_lock(&heap->lock);
         block = heap_pop_free_locked(heap);
         cx_mutex_unlock(&heap->lock);
     }
-    if (block == CX_NO_BLOCK && holes)
-        block = heap_sweep_for_self(heap, UINT32_MAX); /* full: whatever the sweep still finds */
+    if (block == CX_NO_BLOCK && holes) block = heap_sweep_for_self(heap, UINT32_MAX); /* full: whatever the sweep still finds */
     return block;
 }
 
@@ -393,17 +378,14 @@ void cx_heap_return_block(struct cx_heap *heap, uint32_t block) { heap_push_free
 /* The list's head is warm and stays. What was not yet given back the last time goes first. */
 void cx_heap_trim_begin_gct(struct cx_heap *heap, uint64_t keep)
 {
-    if (heap->trim_list != CX_NO_BLOCK)
-        return;
+    if (heap->trim_list != CX_NO_BLOCK) return;
     cx_mutex_lock(&heap->lock);
     uint32_t *link = &heap->free_list;
-    for (uint64_t kept = 0; *link != CX_NO_BLOCK && kept < keep; kept += CX_BLOCK_BYTES)
-        link = &heap->blocks[*link].next;
+    for (uint64_t kept = 0; *link != CX_NO_BLOCK && kept < keep; kept += CX_BLOCK_BYTES) link = &heap->blocks[*link].next;
     heap->trim_list = *link;
     *link = CX_NO_BLOCK;
     uint32_t count = 0;
-    for (uint32_t at = heap->trim_list; at != CX_NO_BLOCK; at = heap->blocks[at].next)
-        count++;
+    for (uint32_t at = heap->trim_list; at != CX_NO_BLOCK; at = heap->blocks[at].next) count++;
     cx_a32_sub_relaxed(&heap->free_count, count);
     cx_mutex_unlock(&heap->lock);
 }
@@ -442,14 +424,12 @@ void cx_heap_fork_child(struct cx_heap *heap)
     uint32_t count = cx_a32_load_relaxed(&heap->count);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t state = cx_a32_load_relaxed(&heap->blocks[i].state);
-        if (state == CX_BLOCK_OWNED || state == CX_BLOCK_SWEEPING)
-            cx_a32_store_relaxed(&heap->blocks[i].state, CX_BLOCK_USED);
+        if (state == CX_BLOCK_OWNED || state == CX_BLOCK_SWEEPING) cx_a32_store_relaxed(&heap->blocks[i].state, CX_BLOCK_USED);
     }
     cx_a32_store_relaxed(&heap->sweep_end, 0);
 }
 
 void cx_heap_fork_keep(struct cx_heap *heap, uint32_t block)
 {
-    if (block != CX_NO_BLOCK)
-        cx_a32_store_relaxed(&heap->blocks[block].state, CX_BLOCK_OWNED);
+    if (block != CX_NO_BLOCK) cx_a32_store_relaxed(&heap->blocks[block].state, CX_BLOCK_OWNED);
 }

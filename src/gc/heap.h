@@ -31,10 +31,10 @@
 enum cx_block_state { CX_BLOCK_UNUSED, CX_BLOCK_FREE, CX_BLOCK_OWNED, CX_BLOCK_USED, CX_BLOCK_PARTIAL, CX_BLOCK_SWEEPING };
 
 struct cx_block {
-    cx_a32 state;                /* enum cx_block_state. W: as the diagram says, acq_rel. R: anyone */
-    uint32_t next;               /* in its list; under the heap's lock */
-    uint32_t clean;              /* reads as zero throughout: fresh from the system */
-    uint32_t free_lines;         /* as of its last sweep */
+    cx_a32 state;        /* enum cx_block_state. W: as the diagram says, acq_rel. R: anyone */
+    uint32_t next;       /* in its list; under the heap's lock */
+    uint32_t clean;      /* reads as zero throughout: fresh from the system */
+    uint32_t free_lines; /* as of its last sweep */
     cx_a64 marked[CX_LINE_WORDS];
     cx_a64 held[CX_LINE_WORDS];
     uint64_t free[CX_LINE_WORDS]; /* owner or sweeper only */
@@ -45,14 +45,13 @@ _Static_assert(sizeof(struct cx_block) == 128, "two cache lines, so that blocks 
 struct cx_heap {
     char *base;
     struct cx_block *blocks;
-    size_t span;                 /* bytes from base to the end of the reservation */
-    uint64_t limit;              /* bytes; 0: none */
+    size_t span;    /* bytes from base to the end of the reservation */
+    uint64_t limit; /* bytes; 0: none */
     bool poison;
-    __attribute__((aligned(64)))
-    cx_mutex lock;
-    uint32_t free_list;          /* last freed first: its memory is warm */
-    uint32_t clean_list;         /* empty ones that the system has the memory of */
-    uint32_t trim_list;          /* on their way there; the collector's */
+    __attribute__((aligned(64))) cx_mutex lock;
+    uint32_t free_list;  /* last freed first: its memory is warm */
+    uint32_t clean_list; /* empty ones that the system has the memory of */
+    uint32_t trim_list;  /* on their way there; the collector's */
     uint32_t partial_list;
     cx_a32 count;                /* blocks ever used. W: under the lock, release. R: acquire */
     cx_a32 free_count;           /* on free_list and clean_list */
@@ -60,15 +59,14 @@ struct cx_heap {
     cx_a64 used;                 /* INV-HEAP-3. W: cas. R: relaxed */
     __attribute__((aligned(64))) /* read by every slow allocation */
     cx_a64 taken;                /* bytes handed out for allocation so far; what the pace is measured by. Relaxed */
-    __attribute__((aligned(64)))
-    cx_a64 sweep_next;           /* next block to sweep. W: add, acq_rel */
-    cx_a32 sweep_end;            /* blocks to sweep; 0: no sweep runs. W: collector, release. R: acquire */
-    cx_a64 swept_free_lines;     /* in blocks that stayed in use; of the running or last sweep, relaxed */
-    cx_a64 swept_gone_lines;     /* lines that became free in it */
+    __attribute__((aligned(64))) cx_a64 sweep_next; /* next block to sweep. W: add, acq_rel */
+    cx_a32 sweep_end;                               /* blocks to sweep; 0: no sweep runs. W: collector, release. R: acquire */
+    cx_a64 swept_free_lines;                        /* in blocks that stayed in use; of the running or last sweep, relaxed */
+    cx_a64 swept_gone_lines;                        /* lines that became free in it */
     cx_a64 swept_runs;
     cx_a64 swept_longest;
     cx_a64 growths;
-    cx_a64 returned;             /* bytes given back to the operating system */
+    cx_a64 returned; /* bytes given back to the operating system */
     cx_range range;
     cx_range block_range;
     struct cx_large large;
@@ -125,7 +123,10 @@ static inline struct cx_block *cx_heap_block_of(const struct cx_heap *heap, cons
     return &heap->blocks[((uintptr_t)address - (uintptr_t)heap->base) >> CX_BLOCK_SHIFT];
 }
 
-static inline unsigned cx_heap_line_of(const void *address) { return (unsigned)(((uintptr_t)address >> CX_LINE_SHIFT) % CX_BLOCK_LINES); }
+static inline unsigned cx_heap_line_of(const void *address)
+{
+    return (unsigned)(((uintptr_t)address >> CX_LINE_SHIFT) % CX_BLOCK_LINES);
+}
 
 /* Marks the lines of an object, `start` to its last byte `last`. A line is mostly marked already. `shared`: other markers run. */
 static inline void cx_heap_mark_lines(struct cx_block *blocks, const char *base, const char *start, const char *last, bool shared)
@@ -135,8 +136,7 @@ static inline void cx_heap_mark_lines(struct cx_block *blocks, const char *base,
     for (unsigned line = cx_heap_line_of(start); line <= to; line++) {
         cx_a64 *word = &block->marked[line / 64];
         uint64_t bit = (uint64_t)1 << (line % 64), bits = cx_a64_load_relaxed(word);
-        if ((bits & bit) != 0)
-            continue;
+        if ((bits & bit) != 0) continue;
         if (shared)
             cx_a64_or_relaxed(word, bit);
         else

@@ -10,14 +10,17 @@ enum { RUN_NONE, RUN_USED, RUN_CLEAN, RUN_DIRTY };
 
 enum {
     LARGE_FIRST_GROWTH = 1024, /* pages */
-    LARGE_CLEAR_MAX = 64,       /* pages that are cleared by hand when taken; more are exchanged for fresh ones */
-    LARGE_LOOKS = 16,           /* at runs that may be too short */
-    LARGE_TRIM_RUNS = 256       /* runs that one trim looks at: it comes again */
+    LARGE_CLEAR_MAX = 64,      /* pages that are cleared by hand when taken; more are exchanged for fresh ones */
+    LARGE_LOOKS = 16,          /* at runs that may be too short */
+    LARGE_TRIM_RUNS = 256      /* runs that one trim looks at: it comes again */
 };
 
 static bool run_is_free(const struct cx_run *run) { return run->state == RUN_CLEAN || run->state == RUN_DIRTY; }
 
-static char *large_address(const struct cx_large *large, uint32_t page) { return large->range.base + ((size_t)page << large->page_shift); }
+static char *large_address(const struct cx_large *large, uint32_t page)
+{
+    return large->range.base + ((size_t)page << large->page_shift);
+}
 
 static uint32_t large_page_of(const struct cx_large *large, const void *inside)
 {
@@ -27,10 +30,8 @@ static uint32_t large_page_of(const struct cx_large *large, const void *inside)
 int cx_large_init(struct cx_large *large, uint64_t reserve)
 {
     *large = (struct cx_large){0};
-    while ((size_t)1 << large->page_shift < cx_os_page_size())
-        large->page_shift++;
-    if (reserve >> large->page_shift > UINT32_MAX - 1)
-        reserve = (uint64_t)(UINT32_MAX - 1) << large->page_shift;
+    while ((size_t)1 << large->page_shift < cx_os_page_size()) large->page_shift++;
+    if (reserve >> large->page_shift > UINT32_MAX - 1) reserve = (uint64_t)(UINT32_MAX - 1) << large->page_shift;
     if (!cx_range_reserve_part(&large->range, reserve, (size_t)1 << 20, 4))
         return cx_error_set(COEX_GC_ENOMEM, "no address space for large objects");
     size_t entries = (large->range.reserved >> large->page_shift) * sizeof(struct cx_run);
@@ -65,8 +66,7 @@ static void large_link_locked(struct cx_large *large, uint32_t page, uint32_t pa
     large_class_of(pages, &class, &step);
     *last = (struct cx_run){.pages = pages, .state = state};
     *first = (struct cx_run){.pages = pages, .state = state, .next = large->list[class][step]};
-    if (first->next != 0)
-        large->runs[first->next].previous = page;
+    if (first->next != 0) large->runs[first->next].previous = page;
     large->list[class][step] = page;
     large->step_map[class] |= (uint8_t)(1u << step);
     large->class_map |= (uint64_t)1 << class;
@@ -77,16 +77,14 @@ static void large_unlink_locked(struct cx_large *large, uint32_t page)
     struct cx_run *run = &large->runs[page];
     unsigned class, step;
     large_class_of(run->pages, &class, &step);
-    if (run->next != 0)
-        large->runs[run->next].previous = run->previous;
+    if (run->next != 0) large->runs[run->next].previous = run->previous;
     if (run->previous != 0)
         large->runs[run->previous].next = run->next;
     else
         large->list[class][step] = run->next;
     if (large->list[class][step] == 0) {
         large->step_map[class] &= (uint8_t) ~(1u << step);
-        if (large->step_map[class] == 0)
-            large->class_map &= ~((uint64_t)1 << class);
+        if (large->step_map[class] == 0) large->class_map &= ~((uint64_t)1 << class);
     }
 }
 
@@ -118,8 +116,7 @@ static uint32_t large_find_locked(const struct cx_large *large, uint32_t pages)
     large_class_of(pages, &class, &step);
     uint32_t at = large->list[class][step];
     for (int looks = 0; at != 0 && looks < LARGE_LOOKS; looks++, at = large->runs[at].next) {
-        if (large->runs[at].pages >= pages)
-            return at;
+        if (large->runs[at].pages >= pages) return at;
     }
     unsigned steps = step + 1 < CX_LARGE_STEPS ? large->step_map[class] & (0xffu << (step + 1)) : 0;
     if (steps == 0) {
@@ -143,10 +140,8 @@ static bool large_grow_locked(struct cx_large *large, uint32_t pages)
     uint64_t tail = large->pages != 0 && run_is_free(&large->runs[old - 1]) ? large->runs[old - 1].pages : 0;
     uint64_t least = old + pages - (tail < pages ? tail : pages); /* what is free at the end counts */
     uint64_t wanted = old * 2 > least ? old * 2 : least;
-    if (wanted < LARGE_FIRST_GROWTH)
-        wanted = LARGE_FIRST_GROWTH;
-    if (wanted > most)
-        wanted = most;
+    if (wanted < LARGE_FIRST_GROWTH) wanted = LARGE_FIRST_GROWTH;
+    if (wanted > most) wanted = most;
     if (wanted < least || !cx_range_commit(&large->range, (size_t)wanted << large->page_shift) ||
         !cx_range_commit(&large->run_range, (size_t)wanted * sizeof(struct cx_run)))
         return false;
@@ -161,8 +156,7 @@ static uint32_t large_cut_locked(struct cx_large *large, uint32_t page, uint32_t
     uint32_t have = large->runs[page].pages;
     uint32_t state = large->runs[page].state;
     large_unlink_locked(large, page);
-    if (have > pages)
-        large_link_locked(large, page + pages, have - pages, state);
+    if (have > pages) large_link_locked(large, page + pages, have - pages, state);
     large->runs[page + pages - 1] = (struct cx_run){.pages = pages, .state = RUN_USED};
     large->runs[page] = (struct cx_run){.pages = pages, .state = RUN_USED};
     return state;
@@ -179,17 +173,14 @@ static bool large_exchange_pages(struct cx_large *large, char *start, size_t byt
 void *cx_large_take(struct cx_large *large, uint64_t bytes)
 {
     uint64_t rounded = cx_large_round(large, bytes) >> large->page_shift;
-    if (rounded == 0 || rounded > large->range.reserved >> large->page_shift)
-        return NULL;
+    if (rounded == 0 || rounded > large->range.reserved >> large->page_shift) return NULL;
     uint32_t pages = (uint32_t)rounded;
     cx_mutex_lock(&large->lock);
     uint32_t page = large_find_locked(large, pages);
-    if (page == 0 && large_grow_locked(large, pages))
-        page = large_find_locked(large, pages);
+    if (page == 0 && large_grow_locked(large, pages)) page = large_find_locked(large, pages);
     uint32_t state = page != 0 ? large_cut_locked(large, page, pages) : RUN_NONE;
     cx_mutex_unlock(&large->lock);
-    if (page == 0)
-        return NULL;
+    if (page == 0) return NULL;
     char *start = large_address(large, page);
     size_t bytes_taken = (size_t)pages << large->page_shift;
     if (state == RUN_DIRTY && (pages <= LARGE_CLEAR_MAX || !large_exchange_pages(large, start, bytes_taken)))
@@ -237,11 +228,10 @@ uint64_t cx_large_give(struct cx_large *large, void *inside, bool poison)
 static bool large_take_dirty(struct cx_large *large, uint32_t *page, uint32_t *pages)
 {
     cx_mutex_lock(&large->lock);
-    for (unsigned class = 0; class < CX_LARGE_CLASSES; class++) {
+    for (unsigned class = 0; class < CX_LARGE_CLASSES; class ++) {
         for (unsigned step = 0; step < CX_LARGE_STEPS; step++) {
             for (uint32_t at = large->list[class][step]; at != 0; at = large->runs[at].next) {
-                if (large->runs[at].state != RUN_DIRTY)
-                    continue;
+                if (large->runs[at].state != RUN_DIRTY) continue;
                 *page = at;
                 *pages = large->runs[at].pages;
                 large_cut_locked(large, at, *pages);
@@ -263,8 +253,7 @@ bool cx_large_trim(struct cx_large *large)
         cx_mutex_lock(&large->lock);
         large_insert_locked(large, page, pages, clean ? RUN_CLEAN : RUN_DIRTY);
         cx_mutex_unlock(&large->lock);
-        if (!clean)
-            return false; /* the system would not: not again at once */
+        if (!clean) return false; /* the system would not: not again at once */
     }
     return runs == LARGE_TRIM_RUNS;
 }
@@ -274,7 +263,7 @@ void cx_large_measure(struct cx_large *large, uint64_t *longest, uint64_t *runs)
     *longest = 0;
     *runs = 0;
     cx_mutex_lock(&large->lock);
-    for (unsigned class = 0; class < CX_LARGE_CLASSES; class++) {
+    for (unsigned class = 0; class < CX_LARGE_CLASSES; class ++) {
         for (unsigned step = 0; step < CX_LARGE_STEPS; step++) {
             for (uint32_t at = large->list[class][step]; at != 0; at = large->runs[at].next) {
                 uint64_t bytes = (uint64_t)large->runs[at].pages << large->page_shift;

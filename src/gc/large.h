@@ -20,7 +20,7 @@ enum { CX_LARGE_CLASSES = 36, CX_LARGE_STEPS = 8 };
 struct cx_run {
     uint32_t pages; /* in the first and the last entry of a run */
     uint32_t state;
-    uint32_t next;  /* in its list, when it is free; page numbers, 0 is none */
+    uint32_t next; /* in its list, when it is free; page numbers, 0 is none */
     uint32_t previous;
 };
 
@@ -62,7 +62,7 @@ static inline uint64_t cx_large_round(const struct cx_large *large, uint64_t byt
 }
 
 uint64_t cx_large_bytes(struct cx_large *large, const void *inside);
-uint64_t cx_large_size(struct cx_large *large); /* committed bytes */
+uint64_t cx_large_size(struct cx_large *large);     /* committed bytes */
 uint64_t cx_large_overhead(struct cx_large *large); /* of the side table */
 
 #endif

@@ -17,7 +17,7 @@
 enum {
     CX_BLOCK_SHIFT = 15, /* 32 KiB: large enough that taking a block is rare, small enough that a sparse one is worth reusing */
     CX_BLOCK_BYTES = 1 << CX_BLOCK_SHIFT,
-    CX_LINE_SHIFT = 7,   /* 128 bytes, as measured best by Immix (Blackburn and McKinley, PLDI 2008) */
+    CX_LINE_SHIFT = 7, /* 128 bytes, as measured best by Immix (Blackburn and McKinley, PLDI 2008) */
     CX_LINE_BYTES = 1 << CX_LINE_SHIFT,
     CX_BLOCK_LINES = CX_BLOCK_BYTES / CX_LINE_BYTES,
     CX_LINE_WORDS = CX_BLOCK_LINES / 64, /* 64-bit words of a bitmap of a block's lines */
@@ -26,14 +26,15 @@ enum {
 };
 
 #define CX_MAX_HANDLES ((uint64_t)1 << COEX_GC_HANDLE_BITS)
-#define CX_MAX_OBJECT ((uint64_t)1 << 46) /* more than an address space has */
+#define CX_MAX_OBJECT  ((uint64_t)1 << 46) /* more than an address space has */
 
 #define CX_ASSERT_WORD(type, name, offset, writers, meaning)                                                                       \
     _Static_assert(offsetof(struct coex_gc_thread, name) == (offset), "ABI: " #name);
 COEX_GC_THREAD_WORDS(CX_ASSERT_WORD)
 #undef CX_ASSERT_WORD
 _Static_assert(COEX_GC_SMALL_MAX % 8 == 0 && COEX_GC_SMALL_MAX < CX_BLOCK_BYTES / 2, "a small object fits a block");
-_Static_assert(((uint64_t)COEX_GC_MAX_TYPES << COEX_GC_TYPE_SHIFT) == (uint64_t)1 << COEX_GC_FLAGS_SHIFT, "header fields are adjacent");
+_Static_assert(((uint64_t)COEX_GC_MAX_TYPES << COEX_GC_TYPE_SHIFT) == (uint64_t)1 << COEX_GC_FLAGS_SHIFT,
+               "header fields are adjacent");
 
 /* Flags of the header. */
 enum { CX_HEADER_FROZEN = 1 }; /* of a MUTABLE type, and no store follows any more */

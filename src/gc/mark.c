@@ -33,8 +33,7 @@ void cx_marker_fini(struct cx_marker *marker)
 void coex_gc_visit(coex_gc_visitor *visitor, const coex_handle *field)
 {
     coex_handle value = cx_a64_load_acquire(cx_a64_at(field));
-    if (!cx_is_reference(value))
-        return;
+    if (!cx_is_reference(value)) return;
     if (visitor->visit != NULL)
         visitor->visit(visitor->context, (uint64_t)((const char *)field - visitor->payload), value);
     else
@@ -46,8 +45,7 @@ void coex_gc_visit(coex_gc_visitor *visitor, const coex_handle *field)
 static inline void mark_field(struct cx_marker *marker, const uint64_t *field)
 {
     uint64_t value = cx_a64_load_acquire(cx_a64_at(field));
-    if (cx_is_reference(value))
-        cx_mark_push(marker, value);
+    if (cx_is_reference(value)) cx_mark_push(marker, value);
 }
 
 /* References of an array from element `index` on. A long one goes back on the stack after a step, so that the stack stays small and
@@ -67,19 +65,16 @@ static void mark_array(struct cx_marker *marker, const uint64_t *payload, uint64
             end = size / 8; /* no chunk to be had: all of it now */
         }
     }
-    for (uint64_t i = start; i < end; i++)
-        mark_field(marker, &payload[i]);
+    for (uint64_t i = start; i < end; i++) mark_field(marker, &payload[i]);
 }
 
 /* What few types have: fields far from the start, an array of references, a trace function. */
 static void mark_uncommon(struct cx_marker *marker, const struct cx_type *type, uint64_t *payload, uint64_t size)
 {
     for (uint32_t i = 0; i < type->far_count; i++) {
-        if (type->far_refs[i] + (uint64_t)8 <= size)
-            mark_field(marker, &payload[type->far_refs[i] / 8]);
+        if (type->far_refs[i] + (uint64_t)8 <= size) mark_field(marker, &payload[type->far_refs[i] / 8]);
     }
-    if ((type->flags & COEX_GC_REF_ARRAY) != 0)
-        mark_array(marker, payload, size, type->array_offset, 0);
+    if ((type->flags & COEX_GC_REF_ARRAY) != 0) mark_array(marker, payload, size, type->array_offset, 0);
     if (type->trace != NULL) {
         coex_gc_visitor visitor = {.marker = marker, .payload = (const char *)payload};
         type->trace(payload, size, &visitor);
@@ -106,8 +101,7 @@ MARK_TEMPLATE uint64_t *mark_claim(cx_a64 *marked, void **table, coex_handle han
     uint64_t index = cx_index_of(handle), bit = (uint64_t)1 << (index % 64);
     cx_a64 *word = &marked[index / 64];
     uint64_t bits = cx_a64_load_relaxed(word);
-    if ((bits & bit) != 0)
-        return NULL;
+    if ((bits & bit) != 0) return NULL;
     if (!shared)
         cx_a64_store_relaxed(word, bits | bit);
     else if ((cx_a64_or_seq(word, bit) & bit) != 0) /* seq: against a new watch, INV-WEAK-4 */
@@ -123,22 +117,19 @@ MARK_TEMPLATE void mark_trace(struct cx_marker *marker, const struct cx_type *ty
     const struct cx_type *type = &types[cx_header_type(cx_a64_load_relaxed(cx_a64_at(payload - 1)))];
     uint64_t size = cx_type_payload_size(type, payload);
     if (CX_LIKELY(cx_heap_in_blocks(&cx_world.heap, payload)))
-        cx_heap_mark_lines(cx_world.heap.blocks, cx_world.heap.base, (char *)payload - cx_type_prefix(type), (char *)payload + size - 1,
-                           shared);
+        cx_heap_mark_lines(cx_world.heap.blocks, cx_world.heap.base, (char *)payload - cx_type_prefix(type),
+                           (char *)payload + size - 1, shared);
     uint64_t words = type->ref_words;
     if (CX_UNLIKELY(type->size == 0) && size < 512)
         words &= ((uint64_t)1 << (size / 8)) - 1; /* in a type of variable size a field past the end is not there */
-    for (; words != 0; words &= words - 1)
-        mark_field(marker, &payload[__builtin_ctzll(words)]);
-    if (CX_UNLIKELY(type->uncommon))
-        mark_uncommon(marker, type, payload, size);
+    for (; words != 0; words &= words - 1) mark_field(marker, &payload[__builtin_ctzll(words)]);
+    if (CX_UNLIKELY(type->uncommon)) mark_uncommon(marker, type, payload, size);
 }
 
 /* The key of a waiting ephemeron? */
 static void mark_look_at_watch(struct cx_marker *marker, coex_handle handle)
 {
-    if (cx_bit_test_seq(cx_world.handles.watched, cx_index_of(handle)))
-        cx_mark_watched_key(marker, handle);
+    if (cx_bit_test_seq(cx_world.handles.watched, cx_index_of(handle))) cx_mark_watched_key(marker, handle);
 }
 
 /* `turns` turns of both rings: in each a candidate comes in, the one that came in a round ago is marked, and the object that was marked
@@ -163,8 +154,7 @@ MARK_TEMPLATE bool mark_turns(struct cx_marker *marker, uint64_t turns, const bo
             object = mark_claim(marked, table, candidate, shared);
             marker->object_queue[place] = object;
             if (object != NULL) {
-                if (CX_UNLIKELY(cx_a32_load_seq(&cx_world.watching) != 0))
-                    mark_look_at_watch(marker, candidate);
+                if (CX_UNLIKELY(cx_a32_load_seq(&cx_world.watching) != 0)) mark_look_at_watch(marker, candidate);
                 __builtin_prefetch(object - 1);
                 __builtin_prefetch(object + 1); /* a small object may lie across two cache lines */
                 count++;
@@ -185,8 +175,7 @@ MARK_TEMPLATE bool mark_turns(struct cx_marker *marker, uint64_t turns, const bo
             candidate = 0;
         }
         marker->table_queue[place] = candidate;
-        if (CX_UNLIKELY(queued == 0))
-            break;
+        if (CX_UNLIKELY(queued == 0)) break;
     }
     marker->turn = turn;
     marker->queued = queued;
@@ -204,8 +193,7 @@ static bool mark_run(struct cx_marker *marker, uint64_t turns)
 static bool mark_take_chunk(struct cx_marker *marker)
 {
     struct cx_chunk *chunk = cx_grey_take_full(&cx_world.grey);
-    if (chunk == NULL)
-        return false;
+    if (chunk == NULL) return false;
     cx_grey_give_empty(&cx_world.grey, marker->chunk);
     marker->chunk = chunk;
     return true;
@@ -214,8 +202,7 @@ static bool mark_take_chunk(struct cx_marker *marker)
 /* The collector is between two chunks: if a mutator wants to help, it may from now on (INV-MARK-1). */
 static void mark_allow_assist_gct(struct cx_marker *marker)
 {
-    if (marker->shared || cx_a32_load_relaxed(&cx_world.grey.assist_wanted) == 0)
-        return;
+    if (marker->shared || cx_a32_load_relaxed(&cx_world.grey.assist_wanted) == 0) return;
     marker->shared = true;
     cx_a32_store_release(&cx_world.grey.assist_allowed, 1);
 }
@@ -224,12 +211,10 @@ static void mark_allow_assist_gct(struct cx_marker *marker)
 static bool mark_take_spilled_gct(struct cx_marker *marker)
 {
     struct cx_handles *handles = &cx_world.handles;
-    if (cx_a32_exchange_acq_rel(&cx_world.grey.spilled, 0) == 0)
-        return false;
+    if (cx_a32_exchange_acq_rel(&cx_world.grey.spilled, 0) == 0) return false;
     uint64_t words = cx_a64_load_acquire(&handles->committed) / 64;
     for (uint64_t word = 0; word < words; word++) {
-        if (cx_a64_load_relaxed(&handles->grey[word]) == 0)
-            continue;
+        if (cx_a64_load_relaxed(&handles->grey[word]) == 0) continue;
         uint64_t bits = cx_a64_exchange_acq_rel(&handles->grey[word], 0);
         for (; bits != 0; bits &= bits - 1) {
             /* Straight into the queue, which is empty: there may be no chunk for it. */
@@ -245,8 +230,7 @@ static bool mark_take_spilled_gct(struct cx_marker *marker)
 bool cx_mark_some_gct(struct cx_marker *marker, uint64_t turns)
 {
     mark_allow_assist_gct(marker);
-    if (mark_run(marker, turns) || mark_take_chunk(marker) || mark_take_spilled_gct(marker))
-        return true;
+    if (mark_run(marker, turns) || mark_take_chunk(marker) || mark_take_spilled_gct(marker)) return true;
     if (cx_grey_is_quiet(&cx_world.grey)) /* INV-GREY-2 */
         return false;
     cx_os_sleep_ns(5000); /* an assistant has the rest, and is done in some microseconds */
@@ -257,10 +241,8 @@ bool cx_mark_some_gct(struct cx_marker *marker, uint64_t turns)
 static void mark_empty_queues(struct cx_marker *marker)
 {
     for (uint32_t i = 0; i < CX_MARK_QUEUE; i++) {
-        if (marker->object_queue[i] != NULL)
-            mark_trace(marker, cx_type_at(&cx_world.types, 0), marker->object_queue[i], true);
-        if (marker->table_queue[i] != 0)
-            cx_mark_push(marker, marker->table_queue[i]);
+        if (marker->object_queue[i] != NULL) mark_trace(marker, cx_type_at(&cx_world.types, 0), marker->object_queue[i], true);
+        if (marker->table_queue[i] != 0) cx_mark_push(marker, marker->table_queue[i]);
         marker->object_queue[i] = NULL;
         marker->table_queue[i] = 0;
     }
@@ -271,17 +253,14 @@ bool cx_mark_assist_self(uint64_t nanoseconds, cx_a64 *marked)
 {
     struct cx_marker marker;
     cx_a32_store_relaxed(&cx_world.grey.assist_wanted, 1);
-    if (cx_a32_load_acquire(&cx_world.grey.assist_allowed) == 0)
-        return false;
+    if (cx_a32_load_acquire(&cx_world.grey.assist_allowed) == 0) return false;
     cx_marker_init(&marker);
     marker.shared = true;
     marker.chunk = cx_grey_begin_assist(&cx_world.grey);
-    if (marker.chunk == NULL)
-        return false;
+    if (marker.chunk == NULL) return false;
     uint64_t until = cx_os_now_ns() + nanoseconds;
     bool more = true;
-    while (more && cx_os_now_ns() < until)
-        more = mark_turns(&marker, MARK_TURNS_PER_LOOK, true) || mark_take_chunk(&marker);
+    while (more && cx_os_now_ns() < until) more = mark_turns(&marker, MARK_TURNS_PER_LOOK, true) || mark_take_chunk(&marker);
     mark_empty_queues(&marker);
     cx_a64_add_relaxed(marked, marker.marked);
     cx_marker_fini(&marker);
@@ -295,8 +274,7 @@ bool cx_mark_assist_self(uint64_t nanoseconds, cx_a64 *marked)
 static bool mark_frozen_chunk_gct(struct cx_marker *marker, struct cx_shadow *stack)
 {
     struct cx_span span;
-    if (!cx_shadow_claim_gct(stack, &span))
-        return false;
+    if (!cx_shadow_claim_gct(stack, &span)) return false;
     CX_POINT("frozen-claimed");
     cx_shadow_check_span(stack, span, false, cx_a64_load_relaxed(&stack->thread));
     for (uint64_t i = span.from; i < span.to; i++) {
@@ -313,10 +291,8 @@ static bool mark_freeze_suspended_gct(struct cx_shadow *stack)
 {
     uint64_t cycle = cx_a64_load_relaxed(&cx_world.cycle);
     uint32_t state = CX_SHADOW_SUSPENDED;
-    if (cx_a64_load_acquire(&stack->done) == cycle)
-        return true;
-    if (!cx_a32_cas_acq_rel(&stack->state, &state, CX_SHADOW_CLAIMED))
-        return state == CX_SHADOW_VACANT;
+    if (cx_a64_load_acquire(&stack->done) == cycle) return true;
+    if (!cx_a32_cas_acq_rel(&stack->state, &state, CX_SHADOW_CLAIMED)) return state == CX_SHADOW_VACANT;
     CX_POINT("stack-claimed");
     if (cx_a64_load_relaxed(&stack->done) != cycle) {
         cx_shadow_freeze(stack, (uint64_t)(stack->top - stack->base));
@@ -332,7 +308,7 @@ bool cx_mark_frozen_gct(struct cx_marker *marker, uint64_t *at)
     for (int chunks = 0; *at < count && chunks < MARK_FROZEN_CHUNKS; chunks++) {
         struct cx_shadow *stack = cx_stack_at(&cx_world.stacks, (uint32_t)*at);
         while (*at < count && mark_freeze_suspended_gct(stack) && !mark_frozen_chunk_gct(marker, stack))
-            stack = cx_stack_at(&cx_world.stacks, (uint32_t)++*at);
+            stack = cx_stack_at(&cx_world.stacks, (uint32_t)++ * at);
     }
     return *at < count;
 }
@@ -352,13 +328,10 @@ void cx_mark_each_reference(void *object, cx_reference_visitor visit, void *cont
     coex_gc_visitor visitor = {.visit = visit, .context = context, .payload = object};
     for (uint32_t i = 0; i < type->descriptor->ref_count; i++) {
         uint64_t offset = type->descriptor->ref_offsets[i];
-        if (offset + 8 <= size)
-            mark_visit_field(&visitor, payload, offset);
+        if (offset + 8 <= size) mark_visit_field(&visitor, payload, offset);
     }
     if ((type->flags & COEX_GC_REF_ARRAY) != 0) {
-        for (uint64_t offset = type->array_offset; offset + 8 <= size; offset += 8)
-            mark_visit_field(&visitor, payload, offset);
+        for (uint64_t offset = type->array_offset; offset + 8 <= size; offset += 8) mark_visit_field(&visitor, payload, offset);
     }
-    if (type->trace != NULL)
-        type->trace(payload, size, &visitor);
+    if (type->trace != NULL) type->trace(payload, size, &visitor);
 }

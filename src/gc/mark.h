@@ -21,10 +21,10 @@ enum { CX_MARK_QUEUE = 16, CX_MARK_ARRAY_STEP = 1024 };
 
 struct cx_marker {
     struct cx_chunk *chunk;
-    bool shared;                               /* others may be marking: atomic operations */
-    uint64_t marked;                           /* objects */
-    uint32_t turn;                             /* both queues are rings that turn together; 0 is an empty place */
-    uint32_t queued;                           /* places in use */
+    bool shared;     /* others may be marking: atomic operations */
+    uint64_t marked; /* objects */
+    uint32_t turn;   /* both queues are rings that turn together; 0 is an empty place */
+    uint32_t queued; /* places in use */
     coex_handle table_queue[CX_MARK_QUEUE];
     uint64_t *object_queue[CX_MARK_QUEUE];
 };

@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
-#define OPTION_TUNING "COEX_GC"
+#define OPTION_TUNING    "COEX_GC"
 #define OPTION_DEBUGGING "COEX_GC_DEBUG"
 
 enum option_unit { OPTION_COUNT, OPTION_BYTES, OPTION_SWITCH };
@@ -21,7 +21,10 @@ struct option {
     uint64_t least, most;
 };
 
-#define OPTION(variable, name, unit, field, least, most) {variable, name, unit, offsetof(coex_gc_config, field), least, most}
+#define OPTION(variable, name, unit, field, least, most)                                                                           \
+    {                                                                                                                              \
+        variable, name, unit, offsetof(coex_gc_config, field), least, most                                                         \
+    }
 
 static const struct option option_table[] = {
     OPTION(OPTION_TUNING, "handles", OPTION_COUNT, initial_handles, 64, CX_MAX_HANDLES),
@@ -45,8 +48,7 @@ static const struct option option_table[] = {
 static uint64_t option_power_of_two_from(uint64_t value)
 {
     uint64_t power = 1;
-    while (power < value)
-        power *= 2;
+    while (power < value) power *= 2;
     return power;
 }
 
@@ -69,8 +71,7 @@ void cx_options_default(coex_gc_config *config)
 static uint64_t option_get(const coex_gc_config *config, const struct option *row)
 {
     const char *field = (const char *)config + row->offset;
-    if (row->unit == OPTION_SWITCH)
-        return *(const bool *)(const void *)field;
+    if (row->unit == OPTION_SWITCH) return *(const bool *)(const void *)field;
     return *(const uint64_t *)(const void *)field;
 }
 
@@ -90,8 +91,7 @@ static bool option_read_number(const char **text, const char *end, uint64_t *val
     *value = 0;
     for (; at < end && *at >= '0' && *at <= '9'; at++) {
         uint64_t digit = (uint64_t)(*at - '0');
-        if (*value > (UINT64_MAX - digit) / 10)
-            return false;
+        if (*value > (UINT64_MAX - digit) / 10) return false;
         *value = *value * 10 + digit;
     }
     bool any = at > *text;
@@ -108,13 +108,10 @@ static bool option_apply_unit(const char *text, const char *end, uint64_t *value
     if (letter != NULL) {
         shift = 10 * (unsigned)(letter - letters + 1);
         text++;
-        if (end - text == 2 && text[0] == 'i' && text[1] == 'B')
-            text += 2;
+        if (end - text == 2 && text[0] == 'i' && text[1] == 'B') text += 2;
     }
-    if (end - text == 1 && *text == 'B')
-        text++;
-    if (text != end || *value > UINT64_MAX >> shift)
-        return false;
+    if (end - text == 1 && *text == 'B') text++;
+    if (text != end || *value > UINT64_MAX >> shift) return false;
     *value <<= shift;
     return true;
 }
@@ -123,8 +120,7 @@ static int option_parse_one(coex_gc_config *config, const char *variable, const 
 {
     const char *equals = memchr(from, '=', (size_t)(end - from));
     int shown = (int)(end - from > 60 ? 60 : end - from);
-    if (equals == NULL)
-        return cx_error_set(COEX_GC_EOPTION, "%s: '%.*s' has no '='", variable, shown, from);
+    if (equals == NULL) return cx_error_set(COEX_GC_EOPTION, "%s: '%.*s' has no '='", variable, shown, from);
     for (size_t i = 0; i < OPTION_ROWS; i++) {
         const struct option *row = &option_table[i];
         size_t length = strlen(row->name);
@@ -132,10 +128,13 @@ static int option_parse_one(coex_gc_config *config, const char *variable, const 
             continue;
         const char *at = equals + 1;
         uint64_t value;
-        bool good = option_read_number(&at, end, &value) && (row->unit == OPTION_BYTES ? option_apply_unit(at, end, &value) : at == end);
+        bool good =
+            option_read_number(&at, end, &value) && (row->unit == OPTION_BYTES ? option_apply_unit(at, end, &value) : at == end);
         if (!good)
             return cx_error_set(COEX_GC_EOPTION, "%s: the value of '%.*s' is not a %s", variable, shown, from,
-                                row->unit == OPTION_BYTES ? "size" : row->unit == OPTION_SWITCH ? "0 or 1" : "number");
+                                row->unit == OPTION_BYTES    ? "size"
+                                : row->unit == OPTION_SWITCH ? "0 or 1"
+                                                             : "number");
         if (value < row->least || value > row->most)
             return cx_error_set(COEX_GC_EOPTION, "%s: '%.*s' is outside %llu to %llu", variable, shown, from,
                                 (unsigned long long)row->least, (unsigned long long)row->most);
@@ -149,11 +148,9 @@ int cx_options_parse(coex_gc_config *config, const char *variable, const char *t
 {
     while (text != NULL && *text != '\0') {
         const char *end = strchr(text, ',');
-        if (end == NULL)
-            end = text + strlen(text);
+        if (end == NULL) end = text + strlen(text);
         int code = option_parse_one(config, variable, text, end);
-        if (code != COEX_GC_OK)
-            return code;
+        if (code != COEX_GC_OK) return code;
         text = *end == ',' ? end + 1 : end;
     }
     return COEX_GC_OK;
@@ -161,10 +158,10 @@ int cx_options_parse(coex_gc_config *config, const char *variable, const char *t
 
 static int options_take_given(coex_gc_config *config, const coex_gc_config *given)
 {
-    if (given == NULL)
-        return COEX_GC_OK;
+    if (given == NULL) return COEX_GC_OK;
     if (given->size < offsetof(coex_gc_config, initial_heap) || given->size > 4096)
-        return cx_error_set(COEX_GC_EINVAL, "config.size is %llu: call coex_gc_config_default first", (unsigned long long)given->size);
+        return cx_error_set(COEX_GC_EINVAL, "config.size is %llu: call coex_gc_config_default first",
+                            (unsigned long long)given->size);
     memcpy(config, given, given->size < sizeof *config ? (size_t)given->size : sizeof *config);
     config->size = sizeof *config;
     return COEX_GC_OK;
@@ -179,8 +176,7 @@ static int options_check(const coex_gc_config *config)
             return cx_error_set(COEX_GC_EINVAL, "%s is %llu, outside %llu to %llu", row->name, (unsigned long long)value,
                                 (unsigned long long)row->least, (unsigned long long)row->most);
     }
-    if (config->initial_handles > config->max_handles)
-        return cx_error_set(COEX_GC_EINVAL, "initial_handles is above max_handles");
+    if (config->initial_handles > config->max_handles) return cx_error_set(COEX_GC_EINVAL, "initial_handles is above max_handles");
     if (config->heap_limit != 0 && config->heap_limit < (uint64_t)1 << 20)
         return cx_error_set(COEX_GC_EINVAL, "heap_limit is below 1 MiB");
     return COEX_GC_OK;
@@ -190,13 +186,9 @@ int cx_options_resolve(coex_gc_config *config, const coex_gc_config *given)
 {
     cx_options_default(config);
     int code = options_take_given(config, given);
-    if (code == COEX_GC_OK)
-        code = cx_options_parse(config, OPTION_TUNING, cx_os_environment(OPTION_TUNING));
-    if (code == COEX_GC_OK)
-        code = cx_options_parse(config, OPTION_DEBUGGING, cx_os_environment(OPTION_DEBUGGING));
-    if (code == COEX_GC_OK)
-        code = options_check(config);
-    if (config->heap_limit != 0 && config->initial_heap > config->heap_limit)
-        config->initial_heap = config->heap_limit;
+    if (code == COEX_GC_OK) code = cx_options_parse(config, OPTION_TUNING, cx_os_environment(OPTION_TUNING));
+    if (code == COEX_GC_OK) code = cx_options_parse(config, OPTION_DEBUGGING, cx_os_environment(OPTION_DEBUGGING));
+    if (code == COEX_GC_OK) code = options_check(config);
+    if (config->heap_limit != 0 && config->initial_heap > config->heap_limit) config->initial_heap = config->heap_limit;
     return code;
 }

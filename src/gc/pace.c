@@ -5,7 +5,7 @@
 
 enum {
     PACE_LEAST_GROWTH = 1 << 20,
-    PACE_MOST_STEPS = 40,  /* without a GC thread nobody else does it */
+    PACE_MOST_STEPS = 40, /* without a GC thread nobody else does it */
     PACE_MOST_ASSISTS = 4 /* a large object is no reason for a long stop */
 };
 
@@ -30,8 +30,7 @@ static uint64_t pace_growth(uint64_t live)
 {
     const coex_gc_config *config = &cx_world.config;
     uint64_t growth = live / 100 * config->percent;
-    if (growth < config->initial_heap / 4)
-        growth = config->initial_heap / 4;
+    if (growth < config->initial_heap / 4) growth = config->initial_heap / 4;
     if (config->memlimit != 0) {
         uint64_t room = config->memlimit > live ? (config->memlimit - live) / 2 : 0;
         growth = growth < room ? growth : room;
@@ -90,8 +89,7 @@ void cx_pace_cycle_ended_gct(void)
 
 bool cx_pace_adjust_external(int64_t bytes)
 {
-    if (bytes > 0)
-        cx_a64_add_relaxed(&cx_pace.external_taken, (uint64_t)bytes);
+    if (bytes > 0) cx_a64_add_relaxed(&cx_pace.external_taken, (uint64_t)bytes);
     cx_a64_add_relaxed(&cx_pace.external, (uint64_t)bytes);
     return bytes > 0 && cx_pace_is_due();
 }
@@ -99,11 +97,9 @@ bool cx_pace_adjust_external(int64_t bytes)
 uint64_t cx_pace_work_owed_self(struct cx_thread *self)
 {
     uint64_t owed = (self->tlab.taken - self->assisted) / CX_ASSIST_BYTES;
-    if (CX_LIKELY(owed == 0))
-        return 0;
+    if (CX_LIKELY(owed == 0)) return 0;
     self->assisted += owed * CX_ASSIST_BYTES;
-    if (cx_a32_load_relaxed(&cx_world.collecting) == 0)
-        return 0;
+    if (cx_a32_load_relaxed(&cx_world.collecting) == 0) return 0;
     uint64_t most = cx_world.config.gc_threads == 0 ? PACE_MOST_STEPS : PACE_MOST_ASSISTS;
     return (owed < most ? owed : most) * CX_ASSIST_NS;
 }
@@ -114,8 +110,7 @@ void cx_pace_assist_self(uint64_t nanoseconds)
 {
     uint64_t goal = cx_a64_load_relaxed(&cx_pace.goal);
     uint64_t used = cx_a64_load_relaxed(&cx_world.heap.used) + cx_pace_external();
-    if (used < goal + goal / 2)
-        return;
+    if (used < goal + goal / 2) return;
     if (cx_phase_now() == CX_PHASE_MARK && cx_mark_assist_self(nanoseconds, &cx_pace.assist_marked))
         cx_a64_add_relaxed(&cx_pace.assists, 1);
     else

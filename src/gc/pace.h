@@ -11,16 +11,17 @@
 enum { CX_ASSIST_NS = 50000, CX_ASSIST_BYTES = CX_BLOCK_BYTES };
 
 struct cx_pace {
-    cx_a64 due_at;          /* value of heap.taken + external_taken at which a cycle is due. W: collector. R: slow allocations. All relaxed */
-    cx_a64 due_at_handles;  /* value of handles.claimed likewise; UINT64_MAX: never */
-    cx_a64 trigger;         /* allocations; 0: off */
-    cx_a64 goal;            /* heap bytes */
-    cx_a64 live;            /* heap bytes that survived the last cycle */
-    cx_a64 external;        /* bytes that objects own outside the heap; W: add */
-    cx_a64 external_taken;  /* bytes of it that were added so far; counts towards due_at like heap.taken */
-    cx_a64 limit_waits;     /* allocations that waited for a cycle at a hard limit */
+    cx_a64
+        due_at; /* value of heap.taken + external_taken at which a cycle is due. W: collector. R: slow allocations. All relaxed */
+    cx_a64 due_at_handles; /* value of handles.claimed likewise; UINT64_MAX: never */
+    cx_a64 trigger;        /* allocations; 0: off */
+    cx_a64 goal;           /* heap bytes */
+    cx_a64 live;           /* heap bytes that survived the last cycle */
+    cx_a64 external;       /* bytes that objects own outside the heap; W: add */
+    cx_a64 external_taken; /* bytes of it that were added so far; counts towards due_at like heap.taken */
+    cx_a64 limit_waits;    /* allocations that waited for a cycle at a hard limit */
     cx_a64 assists;
-    cx_a64 assist_marked;   /* objects marked by assists in this cycle */
+    cx_a64 assist_marked; /* objects marked by assists in this cycle */
 };
 
 extern struct cx_pace cx_pace;

@@ -47,8 +47,7 @@ int cx_roots_add_self(struct cx_thread *self, coex_handle *where)
     cx_mutex_lock(&roots->lock);
     bool added = cx_table_put(&roots->cells, (uint64_t)(uintptr_t)where) != NULL;
     cx_mutex_unlock(&roots->lock);
-    if (!added)
-        return cx_error_set(COEX_GC_ENOMEM, "no memory for another global root");
+    if (!added) return cx_error_set(COEX_GC_ENOMEM, "no memory for another global root");
     cx_barrier_root_added_self(self, cx_a64_load_acquire(cx_a64_at(where)));
     return COEX_GC_OK;
 }
@@ -90,8 +89,7 @@ bool cx_roots_unpin_self(struct cx_thread *self, coex_handle handle)
     uint64_t *count = cx_table_get(&roots->pins, handle << 1);
     if (count != NULL) {
         roots->pin_count--;
-        if (--*count == 0)
-            cx_table_remove(&roots->pins, handle << 1);
+        if (--*count == 0) cx_table_remove(&roots->pins, handle << 1);
     }
     cx_mutex_unlock(&roots->lock);
     return count != NULL;
@@ -129,13 +127,11 @@ bool cx_roots_mark_gct(struct cx_marker *marker, struct cx_mark_cursor *cursor)
     for (; cursor->at < end; cursor->at++) {
         const struct cx_table_entry *entry = &table->entry[cursor->at];
         coex_handle handle = cx_table_is_live(entry) ? roots_reference(roots, table, entry) : 0;
-        if (handle != 0)
-            cx_mark_push(marker, handle);
+        if (handle != 0) cx_mark_push(marker, handle);
     }
     bool more = cursor->at < table->size;
     cx_mutex_unlock(&roots->lock);
-    if (more)
-        return true;
+    if (more) return true;
     *cursor = (struct cx_mark_cursor){.list = cursor->list + 1};
     return cursor->list < 2;
 }
@@ -144,8 +140,7 @@ static void roots_each_in(const struct cx_roots *roots, const struct cx_table *t
 {
     for (uint64_t at = 0; at < table->size; at++) {
         coex_handle handle = cx_table_is_live(&table->entry[at]) ? roots_reference(roots, table, &table->entry[at]) : 0;
-        if (handle != 0)
-            visit(context, 0, handle);
+        if (handle != 0) visit(context, 0, handle);
     }
 }
 

@@ -17,8 +17,7 @@ bool cx_runtime_is_up(void) { return cx_a64_load_acquire(&cx_world.generation) %
 static void runtime_describe(char *text, size_t room)
 {
     struct cx_thread *self = cx_thread_self();
-    if (!cx_runtime_is_up())
-        return;
+    if (!cx_runtime_is_up()) return;
     snprintf(text, room, "thread %llu%s, phase %s, cycle %llu", (unsigned long long)cx_os_thread_id(),
              self == NULL ? " (not registered)" : "", cx_phase_name(cx_phase_now()),
              (unsigned long long)cx_a64_load_relaxed(&cx_world.cycle));
@@ -66,20 +65,24 @@ static const struct runtime_part {
     int (*up)(void);
     void (*down)(void);
 } runtime_parts[] = {
-    {runtime_up_handles, runtime_down_handles},   {runtime_up_types, runtime_down_types},
-    {runtime_up_heap, runtime_down_heap},         {runtime_up_grey, runtime_down_grey},
+    {runtime_up_handles, runtime_down_handles},
+    {runtime_up_types, runtime_down_types},
+    {runtime_up_heap, runtime_down_heap},
+    {runtime_up_grey, runtime_down_grey},
     {runtime_up_stacks, runtime_down_stacks},
-    {runtime_up_registry, runtime_down_registry}, {cx_roots_init, cx_roots_fini},
-    {runtime_up_weak, cx_weak_fini},              {cx_finalize_init, cx_finalize_fini},
-    {runtime_up_events, runtime_down_events},     {runtime_up_collector, cx_collector_stop},
+    {runtime_up_registry, runtime_down_registry},
+    {cx_roots_init, cx_roots_fini},
+    {runtime_up_weak, cx_weak_fini},
+    {cx_finalize_init, cx_finalize_fini},
+    {runtime_up_events, runtime_down_events},
+    {runtime_up_collector, cx_collector_stop},
 };
 
 enum { RUNTIME_PARTS = sizeof runtime_parts / sizeof runtime_parts[0] };
 
 static void runtime_take_down(int parts)
 {
-    while (parts > 0)
-        runtime_parts[--parts].down();
+    while (parts > 0) runtime_parts[--parts].down();
 }
 
 static void runtime_bring_down(void)
@@ -97,21 +100,18 @@ static void runtime_bring_down(void)
  * sweep, which is of a full cycle. */
 static void runtime_fork_lock(bool lock)
 {
-    cx_mutex *const locks[] = {&cx_world.registry.lock, &cx_world.stacks.lock, cx_roots_lock(), cx_weak_lock(),         cx_finalize_lock(),
-                               &cx_world.types.lock,    &cx_world.handles.lock, &cx_world.heap.large.lock, &cx_world.heap.lock,
-                               &cx_world.grey.lock};
+    cx_mutex *const locks[] = {&cx_world.registry.lock, &cx_world.stacks.lock, cx_roots_lock(),        cx_weak_lock(),
+                               cx_finalize_lock(),      &cx_world.types.lock,  &cx_world.handles.lock, &cx_world.heap.large.lock,
+                               &cx_world.heap.lock,     &cx_world.grey.lock};
     const int count = sizeof locks / sizeof locks[0];
-    for (int i = 0; i < count && lock; i++)
-        cx_mutex_lock(locks[i]);
-    for (int i = count - 1; i >= 0 && !lock; i--)
-        cx_mutex_unlock(locks[i]);
+    for (int i = 0; i < count && lock; i++) cx_mutex_lock(locks[i]);
+    for (int i = count - 1; i >= 0 && !lock; i--) cx_mutex_unlock(locks[i]);
 }
 
 static void runtime_fork_prepare(void)
 {
     cx_mutex_lock(&cx_world.life);
-    if (!cx_runtime_is_up())
-        return;
+    if (!cx_runtime_is_up()) return;
     cx_collector_fork_prepare();
     runtime_fork_lock(true);
     cx_event_fork_lock();
@@ -136,8 +136,7 @@ static void runtime_fork_child(void)
         cx_stacks_fork_child(&cx_world.stacks, self != NULL ? self->shadow : NULL);
         cx_registry_fork_child(&cx_world.registry, self);
         cx_heap_fork_child(&cx_world.heap);
-        if (self != NULL)
-            cx_tlab_fork_child(&self->tlab, &cx_world.heap);
+        if (self != NULL) cx_tlab_fork_child(&self->tlab, &cx_world.heap);
         cx_grey_fork_child(&cx_world.grey);
         cx_weak_fork_child();
         cx_finalize_fork_child();
@@ -152,8 +151,7 @@ static void runtime_fork_child(void)
 static bool runtime_ensure_fork_hooks(void)
 {
     static bool there; /* under the life lock */
-    if (!there)
-        there = cx_os_at_fork(runtime_fork_prepare, runtime_fork_parent, runtime_fork_child);
+    if (!there) there = cx_os_at_fork(runtime_fork_prepare, runtime_fork_parent, runtime_fork_child);
     return there;
 }
 
@@ -212,8 +210,7 @@ bool cx_runtime_fini(void)
     if (up) {
         struct cx_thread *self = cx_thread_self();
         /* A running cycle needs this thread's answers: wait for it in native mode, for good. */
-        if (self != NULL)
-            cx_transition_enter_self(self);
+        if (self != NULL) cx_transition_enter_self(self);
         runtime_refuse_managed_threads(self); /* one that never answers would keep the cycle waiting */
         cx_collector_wait(cx_collector_current());
         runtime_refuse_managed_threads(self);

@@ -8,8 +8,7 @@ static void safepoint_scan(struct cx_thread *thread, const struct cx_shadow *sha
 {
     for (uint64_t i = span.from; i < span.to; i++) {
         coex_handle handle = cx_shadow_reference(shadow, i);
-        if (handle != 0 && cx_handle_is_object(&cx_world.handles, handle))
-            cx_shade_self(thread, handle);
+        if (handle != 0 && cx_handle_is_object(&cx_world.handles, handle)) cx_shade_self(thread, handle);
     }
 }
 
@@ -28,8 +27,7 @@ static uint64_t safepoint_roots_from(const struct cx_shadow *shadow, uint64_t to
     uint64_t least = top > CX_ROOTS_NOW ? top - CX_ROOTS_NOW : 0;
     for (uint64_t at = from; at > least;) {
         at--;
-        if (cx_shadow_is_header(cx_a64_load_relaxed(cx_a64_at(&shadow->base[at]))))
-            from = at;
+        if (cx_shadow_is_header(cx_a64_load_relaxed(cx_a64_at(&shadow->base[at])))) from = at;
     }
     return from;
 }
@@ -67,28 +65,25 @@ static void safepoint_verify_roots(const struct cx_thread *thread)
 {
     uint64_t top = (uint64_t)(thread->words.top - thread->shadow->base);
     for (uint64_t i = 0; i < top; i++) {
-        if ((thread->shadow->base[i] & COEX_GC_LOCAL_BIT) != 0)
-            continue; /* a local may be gone, with its thread's last frame */
+        if ((thread->shadow->base[i] & COEX_GC_LOCAL_BIT) != 0) continue; /* a local may be gone, with its thread's last frame */
         coex_handle handle = cx_shadow_reference(thread->shadow, i);
         if (handle != 0 && cx_handle_is_object(&cx_world.handles, handle) && !cx_handle_is_marked(&cx_world.handles, handle) &&
             !cx_handle_is_born(&cx_world.handles, handle))
-            cx_fatal("INV-VERIFY-1 broken: word %llu of the shadow stack of thread %llu refers to handle %llu, which is neither marked "
-                     "nor born in cycle %llu",
-                     (unsigned long long)i, (unsigned long long)cx_a64_load_relaxed(&thread->os_id), (unsigned long long)handle,
-                     (unsigned long long)cx_a64_load_relaxed(&cx_world.cycle));
+            cx_fatal(
+                "INV-VERIFY-1 broken: word %llu of the shadow stack of thread %llu refers to handle %llu, which is neither marked "
+                "nor born in cycle %llu",
+                (unsigned long long)i, (unsigned long long)cx_a64_load_relaxed(&thread->os_id), (unsigned long long)handle,
+                (unsigned long long)cx_a64_load_relaxed(&cx_world.cycle));
     }
 }
 
 void cx_safepoint_note_held(const struct cx_thread *thread)
 {
     cx_a64 *fresh = cx_aptr_load_acquire(&cx_world.fresh);
-    if (fresh == NULL)
-        return;
-    if (cx_a32_load_relaxed(&thread->state) == CX_THREAD_LIVE)
-        safepoint_verify_roots(thread);
+    if (fresh == NULL) return;
+    if (cx_a32_load_relaxed(&thread->state) == CX_THREAD_LIVE) safepoint_verify_roots(thread);
     cx_a64_or_relaxed(&fresh[thread->words.handle_base / CX_WORD_HANDLES], thread->words.handle_bits);
-    for (uint32_t i = 0; i < thread->held.count; i++)
-        cx_a64_or_relaxed(&fresh[thread->held.word[i]], thread->held.bits[i]);
+    for (uint32_t i = 0; i < thread->held.count; i++) cx_a64_or_relaxed(&fresh[thread->held.word[i]], thread->held.bits[i]);
 }
 
 static void safepoint_answer(struct cx_thread *thread, enum cx_request kind, bool self)
@@ -110,8 +105,7 @@ static void safepoint_answer(struct cx_thread *thread, enum cx_request kind, boo
     case CX_REQUEST_NONE:
         break;
     }
-    if (kind != CX_REQUEST_SYNC)
-        cx_grey_hand_over(&cx_world.grey, &thread->buffer);
+    if (kind != CX_REQUEST_SYNC) cx_grey_hand_over(&cx_world.grey, &thread->buffer);
 }
 
 /* Numbers for the statistics: as fresh as the last slow path. */
@@ -127,8 +121,7 @@ void cx_safepoint_poll_self(struct cx_thread *self)
     CX_POINT("poll-before-limit");
     cx_aptr_exchange_acq_rel(cx_aptr_at(&self->words.limit), self->shadow->end); /* INV-POLL-1 */
     uint64_t request = cx_a64_load_seq(&self->requested);
-    if (request == cx_a64_load_relaxed(&self->acked))
-        return;
+    if (request == cx_a64_load_relaxed(&self->acked)) return;
     uint64_t wall = cx_os_now_ns(), cpu = cx_os_thread_cpu_ns();
     do {
         CX_POINT("answer-self");
@@ -155,13 +148,11 @@ void cx_safepoint_answer_for_gct(struct cx_thread *thread)
  * may have put an argument that only a frozen slot keeps alive into an object, without a shade (INV-SHADOW-1). */
 void cx_safepoint_return_self(struct cx_thread *self, const coex_handle *top)
 {
-    if (self->words.watermark == NULL || top > self->words.watermark)
-        return;
+    if (self->words.watermark == NULL || top > self->words.watermark) return;
     struct cx_shadow *shadow = self->shadow;
     uint64_t end = (uint64_t)(top - shadow->base);
     uint64_t from = cx_shadow_frame_before(shadow, end);
-    while (from > 0 && end - from < CX_SHADOW_BITE)
-        from = cx_shadow_frame_before(shadow, from);
+    while (from > 0 && end - from < CX_SHADOW_BITE) from = cx_shadow_frame_before(shadow, from);
     CX_POINT("return-before-cut");
     cx_safepoint_thaw_self(self, from, end);
 }
@@ -170,7 +161,8 @@ void cx_safepoint_thaw_self(struct cx_thread *self, uint64_t from, uint64_t end)
 {
     struct cx_shadow *shadow = self->shadow;
     struct cx_span mine = cx_shadow_cut_self(shadow, from);
-    cx_shadow_check_span(shadow, (struct cx_span){mine.from, mine.to < end ? mine.to : end}, true, cx_a64_load_relaxed(&self->os_id));
+    cx_shadow_check_span(shadow, (struct cx_span){mine.from, mine.to < end ? mine.to : end}, true,
+                         cx_a64_load_relaxed(&self->os_id));
     safepoint_scan(self, shadow, mine);
     uint64_t left = cx_shadow_frozen_end(shadow);
     self->words.watermark = left != 0 ? shadow->base + left : NULL;

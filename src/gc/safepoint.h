@@ -46,8 +46,7 @@ void cx_safepoint_note_held(const struct cx_thread *thread);
  * queued again and again while nobody marks (a thread is late): when many chunks wait already, the bitmap takes it, which has it once. */
 static inline void cx_shade_self(struct cx_thread *self, coex_handle handle)
 {
-    if (cx_handle_is_marked(&cx_world.handles, handle))
-        return;
+    if (cx_handle_is_marked(&cx_world.handles, handle)) return;
     if (CX_UNLIKELY(self->buffer != NULL && self->buffer->count == CX_CHUNK_ENTRIES &&
                     cx_a64_load_relaxed(&cx_world.grey.full_count) >= CX_CHUNKS_WAITING))
         cx_grey_spill(&cx_world.grey, handle);

@@ -5,7 +5,7 @@
 #include "gc/error.h"
 
 enum {
-    SHADOW_FIRST_WORDS = 512,     /* one page */
+    SHADOW_FIRST_WORDS = 512,    /* one page */
     SHADOW_LEAST_BYTES = 1 << 20 /* where address space is short */
 };
 
@@ -34,10 +34,8 @@ void cx_shadow_fini(struct cx_shadow *shadow)
 void cx_shadow_reset(struct cx_shadow *shadow, coex_handle **top)
 {
     size_t keep = SHADOW_FIRST_WORDS * sizeof(coex_handle);
-    if (shadow->range.committed > keep)
-        cx_os_discard(shadow->range.base + keep, shadow->range.committed - keep);
-    if (shadow->range.base != NULL)
-        shadow->end = (coex_handle *)(void *)(shadow->range.base + shadow->range.committed);
+    if (shadow->range.committed > keep) cx_os_discard(shadow->range.base + keep, shadow->range.committed - keep);
+    if (shadow->range.base != NULL) shadow->end = (coex_handle *)(void *)(shadow->range.base + shadow->range.committed);
     shadow->base[0] = COEX_GC_FRAME_HEADER(0);
     cx_shadow_drop_frozen(shadow);
     *top = shadow->base + 1;
@@ -45,22 +43,16 @@ void cx_shadow_reset(struct cx_shadow *shadow, coex_handle **top)
 
 bool cx_shadow_make_room_self(struct cx_shadow *shadow, const coex_handle *top, uint64_t words)
 {
-    if (words <= (uint64_t)(shadow->end - top))
-        return true;
-    if (shadow->range.base == NULL)
-        return false;
+    if (words <= (uint64_t)(shadow->end - top)) return true;
+    if (shadow->range.base == NULL) return false;
     uint64_t most = shadow->range.reserved / sizeof(coex_handle);
     uint64_t used = (uint64_t)(top - shadow->base);
-    if (words > most - used)
-        return false;
+    if (words > most - used) return false;
     uint64_t need = (used + words) * sizeof(coex_handle);
-    if (need <= shadow->range.committed)
-        return true;
+    if (need <= shadow->range.committed) return true;
     uint64_t wanted = shadow->range.committed * 2 > need ? shadow->range.committed * 2 : need;
-    if (wanted > shadow->range.reserved)
-        wanted = shadow->range.reserved;
-    if (!cx_range_commit(&shadow->range, wanted))
-        return false;
+    if (wanted > shadow->range.reserved) wanted = shadow->range.reserved;
+    if (!cx_range_commit(&shadow->range, wanted)) return false;
     shadow->end = (coex_handle *)(void *)(shadow->range.base + shadow->range.committed);
     return true;
 }
@@ -70,27 +62,22 @@ bool cx_shadow_make_room_self(struct cx_shadow *shadow, const coex_handle *top, 
 /* Where what the first `end` words held is kept, for the check; NULL: nowhere. */
 static uint64_t *shadow_copy_of(const struct cx_shadow *shadow, uint64_t end)
 {
-    if (!CX_CHECKED || shadow->range.base == NULL)
-        return shadow->copy;
+    if (!CX_CHECKED || shadow->range.base == NULL) return shadow->copy;
     return end * sizeof(uint64_t) <= shadow->copy_range.committed ? (uint64_t *)(void *)shadow->copy_range.base : NULL;
 }
 
 static void shadow_copy(struct cx_shadow *shadow, uint64_t end)
 {
     size_t bytes = shadow->range.reserved;
-    if (bytes != 0 && shadow->copy_range.base == NULL && (end == 0 || !cx_range_reserve(&shadow->copy_range, bytes, bytes)))
-        return;
-    if (bytes != 0 && !cx_range_commit(&shadow->copy_range, end * sizeof(uint64_t)))
-        return;
+    if (bytes != 0 && shadow->copy_range.base == NULL && (end == 0 || !cx_range_reserve(&shadow->copy_range, bytes, bytes))) return;
+    if (bytes != 0 && !cx_range_commit(&shadow->copy_range, end * sizeof(uint64_t))) return;
     uint64_t *copy = shadow_copy_of(shadow, end);
-    for (uint64_t i = 0; copy != NULL && i < end; i++)
-        copy[i] = cx_shadow_reference(shadow, i);
+    for (uint64_t i = 0; copy != NULL && i < end; i++) copy[i] = cx_shadow_reference(shadow, i);
 }
 
 void cx_shadow_freeze(struct cx_shadow *shadow, uint64_t end)
 {
-    if (CX_CHECKED)
-        shadow_copy(shadow, end);
+    if (CX_CHECKED) shadow_copy(shadow, end);
     cx_a64_store_relaxed(&shadow->scanned, 0);
     cx_a64_store_release(&shadow->frozen, shadow_pack(0, end));
 }
@@ -108,18 +95,15 @@ struct cx_span cx_shadow_cut_self(struct cx_shadow *shadow, uint64_t from)
     do {
         lo = frozen >> 32;
         hi = (uint32_t)frozen;
-        if (hi <= from && lo <= from)
-            return (struct cx_span){from, from};
+        if (hi <= from && lo <= from) return (struct cx_span){from, from};
         cut = from > lo ? from : lo;
-        if (cut > hi)
-            cut = hi;
+        if (cut > hi) cut = hi;
     } while (!cx_a64_cas_acq_rel(&shadow->frozen, &frozen, shadow_pack(lo, cut)));
     CX_POINT("shadow-cut-before-wait");
     /* The range is [lo, lo) if the collector has begun on words of ours: it can claim no more, and this chunk ends soon. */
     for (unsigned spins = 0; lo > from && cx_a64_load_acquire(&shadow->scanned) < lo; spins++) {
         cx_cpu_relax();
-        if (spins > 1000)
-            cx_os_sleep_ns(20000); /* it has lost its core */
+        if (spins > 1000) cx_os_sleep_ns(20000); /* it has lost its core */
     }
     return (struct cx_span){cut, hi};
 }
@@ -129,8 +113,7 @@ bool cx_shadow_claim_gct(struct cx_shadow *shadow, struct cx_span *span)
     uint64_t frozen = cx_a64_load_acquire(&shadow->frozen);
     for (;;) {
         uint64_t lo = frozen >> 32, hi = (uint32_t)frozen;
-        if (lo >= hi)
-            return false;
+        if (lo >= hi) return false;
         uint64_t to = hi - lo > CX_SHADOW_CHUNK ? lo + CX_SHADOW_CHUNK : hi;
         if (cx_a64_cas_acq_rel(&shadow->frozen, &frozen, shadow_pack(to, hi))) {
             *span = (struct cx_span){lo, to};
@@ -146,8 +129,7 @@ void cx_shadow_finish_gct(struct cx_shadow *shadow, struct cx_span span) { cx_a6
 static void shadow_report_change(const struct cx_shadow *shadow, uint64_t word, uint64_t was, uint64_t is, uint64_t thread_id)
 {
     uint64_t header = cx_shadow_frame_before(shadow, word + 1), frame = 0;
-    for (uint64_t at = header; at > 0; at = cx_shadow_frame_before(shadow, at))
-        frame++;
+    for (uint64_t at = header; at > 0; at = cx_shadow_frame_before(shadow, at)) frame++;
     cx_fatal("INV-SHADOW-1 broken: thread %llu, frame %llu, slot %llu: the frame is frozen, its slot held %llu and holds %llu; "
              "write it with coex_gc_set_slot or coex_gc_set_root",
              (unsigned long long)thread_id, (unsigned long long)frame, (unsigned long long)(word - header - 1),
@@ -160,8 +142,7 @@ static bool shadow_is_changed(const struct cx_shadow *shadow, const uint64_t *co
     for (int tries = 0; tries < 1000; tries++) {
         *was = cx_a64_load_relaxed(cx_a64_at(&copy[word]));
         *is = cx_shadow_reference(shadow, word);
-        if (*was == *is)
-            return false;
+        if (*was == *is) return false;
         cx_os_sleep_ns(20000);
     }
     return true;
@@ -170,8 +151,7 @@ static bool shadow_is_changed(const struct cx_shadow *shadow, const uint64_t *co
 void cx_shadow_check_span(const struct cx_shadow *shadow, struct cx_span span, bool locals, uint64_t thread_id)
 {
     const uint64_t *copy = CX_CHECKED ? shadow_copy_of(shadow, span.to) : NULL;
-    if (copy == NULL)
-        return;
+    if (copy == NULL) return;
     uint64_t was, is;
     for (uint64_t i = span.from; i < span.to; i++) {
         bool local = (cx_a64_load_relaxed(cx_a64_at(&shadow->base[i])) & COEX_GC_LOCAL_BIT) != 0;
@@ -185,8 +165,7 @@ void cx_shadow_note_change(struct cx_shadow *shadow, const coex_handle *slot, co
 {
     uint64_t end = CX_CHECKED ? (uint32_t)cx_a64_load_acquire(&shadow->frozen) : 0;
     uint64_t *copy = shadow_copy_of(shadow, end);
-    if (copy == NULL)
-        return;
+    if (copy == NULL) return;
     uint64_t reference = cx_is_reference(value) ? value : 0;
     uint64_t local = (uint64_t)(uintptr_t)slot | COEX_GC_LOCAL_BIT;
     for (uint64_t i = 0; i < end; i++) {

@@ -36,17 +36,17 @@ enum cx_shadow_state { CX_SHADOW_VACANT, CX_SHADOW_SUSPENDED, CX_SHADOW_ACTIVE, 
 
 struct cx_shadow {
     coex_handle *base;
-    coex_handle *end;   /* usable up to here */
-    cx_range range;     /* a thread's own stack grows in its own reservation; empty for stacks from the arena */
-    coex_handle *top;   /* while suspended */
-    cx_a32 state;       /* enum cx_shadow_state; see stack.h */
-    cx_a64 done;        /* cycle in which its words are frozen, read, or pushed black. See stack.h */
-    uint32_t number;    /* of the record */
-    uint32_t next;      /* vacant record */
+    coex_handle *end; /* usable up to here */
+    cx_range range;   /* a thread's own stack grows in its own reservation; empty for stacks from the arena */
+    coex_handle *top; /* while suspended */
+    cx_a32 state;     /* enum cx_shadow_state; see stack.h */
+    cx_a64 done;      /* cycle in which its words are frozen, read, or pushed black. See stack.h */
+    uint32_t number;  /* of the record */
+    uint32_t next;    /* vacant record */
     uint32_t size_class;
-    cx_a64 thread;      /* for reports: whose frames these are */
-    cx_a64 frozen;      /* lo << 32 | hi. W: owner (freeze, cut) and collector (claim), cas acq_rel. R: acquire */
-    cx_a64 scanned;     /* W: collector release; owner resets at freeze. R: owner acquire. INV-SHADOW-2 */
+    cx_a64 thread;       /* for reports: whose frames these are */
+    cx_a64 frozen;       /* lo << 32 | hi. W: owner (freeze, cut) and collector (claim), cas acq_rel. R: acquire */
+    cx_a64 scanned;      /* W: collector release; owner resets at freeze. R: owner acquire. INV-SHADOW-2 */
     cx_range copy_range; /* checked builds: what the frozen words held (INV-SHADOW-1) */
     uint64_t *copy;      /* the same for a stack from the arena; NULL: it is not checked */
 };
@@ -67,8 +67,7 @@ static inline coex_handle cx_shadow_reference(const struct cx_shadow *shadow, ui
 {
     uint64_t word = cx_a64_load_acquire(cx_a64_at(&shadow->base[number]));
     if (CX_UNLIKELY((word & COEX_GC_LOCAL_BIT) != 0)) {
-        if (cx_shadow_is_header(word))
-            return 0;
+        if (cx_shadow_is_header(word)) return 0;
         word = cx_a64_load_acquire(cx_a64_at((const void *)(uintptr_t)(word & ~COEX_GC_LOCAL_BIT)));
     }
     return cx_is_reference(word) ? word : 0;
@@ -77,8 +76,7 @@ static inline coex_handle cx_shadow_reference(const struct cx_shadow *shadow, ui
 /* The number of the header word of the frame whose last word is before `end`. */
 static inline uint64_t cx_shadow_frame_before(const struct cx_shadow *shadow, uint64_t end)
 {
-    do
-        end--;
+    do end--;
     while (end > 0 && !cx_shadow_is_header(cx_a64_load_relaxed(cx_a64_at(&shadow->base[end]))));
     return end;
 }

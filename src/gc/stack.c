@@ -4,8 +4,8 @@
 #include "gc/error.h"
 
 enum {
-    STACK_LEAST_CLASS = 6,            /* 64 words */
-    STACK_ARENA_LEAST = 1 << 20       /* bytes, if the system refuses more */
+    STACK_LEAST_CLASS = 6,      /* 64 words */
+    STACK_ARENA_LEAST = 1 << 20 /* bytes, if the system refuses more */
 };
 #define STACK_ARENA_BYTES ((size_t)64 << 30) /* address space; memory comes as it is touched */
 
@@ -27,8 +27,7 @@ int cx_stacks_init(struct cx_stacks *stacks)
 void cx_stacks_fini(struct cx_stacks *stacks)
 {
     uint32_t count = cx_a32_load_acquire(&stacks->count);
-    for (uint32_t i = 0; i < count; i++)
-        cx_shadow_fini(cx_stack_at(stacks, i));
+    for (uint32_t i = 0; i < count; i++) cx_shadow_fini(cx_stack_at(stacks, i));
     cx_mutex_fini(&stacks->lock);
     cx_range_release(&stacks->copies);
     cx_range_release(&stacks->arena);
@@ -78,8 +77,7 @@ struct cx_shadow *cx_stack_create_home(struct cx_stacks *stacks, uint64_t slots)
         stack = NULL;
     }
     cx_mutex_unlock(&stacks->lock);
-    if (stack == NULL)
-        return NULL;
+    if (stack == NULL) return NULL;
     cx_shadow_reset(stack, &stack->top);
     cx_a32_store_release(&stack->state, CX_SHADOW_ACTIVE);
     return stack;
@@ -96,8 +94,7 @@ static coex_handle *stack_take_words_locked(struct cx_stacks *stacks, unsigned s
     uint64_t bytes = (uint64_t)sizeof(coex_handle) << size_class;
     if (bytes > stacks->arena.reserved - stacks->arena_used || !stack_commit(&stacks->arena, stacks->arena_used + bytes))
         return NULL;
-    if (stacks->copies.base != NULL)
-        (void)stack_commit(&stacks->copies, stacks->arena.committed);
+    if (stacks->copies.base != NULL) (void)stack_commit(&stacks->copies, stacks->arena.committed);
     words = (coex_handle *)(void *)(stacks->arena.base + stacks->arena_used);
     stacks->arena_used += bytes;
     return words;
@@ -106,8 +103,7 @@ static coex_handle *stack_take_words_locked(struct cx_stacks *stacks, unsigned s
 struct cx_shadow *cx_stack_create(struct cx_stacks *stacks, uint64_t slots, uint64_t done)
 {
     unsigned size_class = STACK_LEAST_CLASS;
-    while (size_class < CX_STACK_CLASSES - 1 && (uint64_t)1 << size_class < slots + 1)
-        size_class++;
+    while (size_class < CX_STACK_CLASSES - 1 && (uint64_t)1 << size_class < slots + 1) size_class++;
     cx_mutex_lock(&stacks->lock);
     struct cx_shadow *stack = stack_take_record_locked(stacks);
     coex_handle *words = stack != NULL && (uint64_t)1 << size_class > slots ? stack_take_words_locked(stacks, size_class) : NULL;
@@ -118,8 +114,7 @@ struct cx_shadow *cx_stack_create(struct cx_stacks *stacks, uint64_t slots, uint
     size_t place = words != NULL ? (size_t)((char *)words - stacks->arena.base) : 0;
     bool checked = stacks->copies.base != NULL && place + ((size_t)sizeof *words << size_class) <= stacks->copies.committed;
     cx_mutex_unlock(&stacks->lock);
-    if (words == NULL)
-        return NULL;
+    if (words == NULL) return NULL;
     stack->copy = checked ? (uint64_t *)(void *)(stacks->copies.base + place) : NULL;
     stack->base = words;
     stack->end = words + ((size_t)1 << size_class);
@@ -155,8 +150,7 @@ void cx_stacks_fork_child(struct cx_stacks *stacks, const struct cx_shadow *own)
     for (uint32_t i = 0; i < count; i++) {
         struct cx_shadow *stack = cx_stack_at(stacks, i);
         cx_shadow_drop_frozen(stack);
-        if (stack == own || cx_a32_load_relaxed(&stack->state) != CX_SHADOW_ACTIVE)
-            continue;
+        if (stack == own || cx_a32_load_relaxed(&stack->state) != CX_SHADOW_ACTIVE) continue;
         cx_shadow_reset(stack, &stack->top);
         cx_a32_store_relaxed(&stack->state, CX_SHADOW_SUSPENDED);
     }

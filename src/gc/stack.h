@@ -30,11 +30,11 @@ enum { CX_STACK_CLASSES = 32, CX_MAX_STACKS = 1 << 22 };
 
 struct cx_stacks {
     cx_mutex lock;
-    cx_range range;   /* struct cx_shadow[] */
-    cx_a32 count;     /* records ever used. W: lock, release. R: acquire */
-    uint32_t vacant;  /* under the lock */
+    cx_range range;  /* struct cx_shadow[] */
+    cx_a32 count;    /* records ever used. W: lock, release. R: acquire */
+    uint32_t vacant; /* under the lock */
     cx_range arena;
-    cx_range copies;  /* checked builds: as large as the arena; the copy of a stack is at its own place (shadow.h) */
+    cx_range copies; /* checked builds: as large as the arena; the copy of a stack is at its own place (shadow.h) */
     uint64_t arena_used;
     coex_handle *free[CX_STACK_CLASSES]; /* linked through their first word; under the lock */
 };

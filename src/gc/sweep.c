@@ -11,8 +11,7 @@ static uint64_t sweep_slots(uint64_t word, uint64_t dead, uint64_t *large_bytes)
     for (; dead != 0; dead &= dead - 1) {
         cx_aptr *slot = cx_aptr_at(&slots[__builtin_ctzll(dead)]);
         void *payload = cx_aptr_load_relaxed(slot);
-        if (payload == NULL)
-            continue; /* held by a thread that left: INV-THREAD-4 */
+        if (payload == NULL) continue; /* held by a thread that left: INV-THREAD-4 */
         objects++;
         cx_aptr_store_relaxed(slot, NULL);
         if (CX_UNLIKELY(cx_large_contains(&cx_world.heap.large, payload)))
@@ -24,14 +23,12 @@ static uint64_t sweep_slots(uint64_t word, uint64_t dead, uint64_t *large_bytes)
 static void sweep_word(struct cx_handles *handles, uint64_t word, struct cx_swept *swept)
 {
     uint64_t allocated = cx_a64_load_acquire(&handles->allocated[word]); /* before the others: INV-HANDLE-2 */
-    if (allocated == 0)
-        return;
+    if (allocated == 0) return;
     CX_POINT("sweep-between-allocated-and-born");
     uint64_t before = cx_a64_load_relaxed(&handles->retired[word]);
     uint64_t live = cx_a64_load_relaxed(&handles->marked[word]) | cx_a64_load_relaxed(&handles->born[word]);
     uint64_t dead = allocated & ~(live | before);
-    if ((dead | before) == 0)
-        return;
+    if ((dead | before) == 0) return;
     swept->objects += sweep_slots(word, dead, &swept->large_bytes);
     /* INV-HANDLE-4: slot, then retired; retired, then allocated, then available. */
     cx_a64_store_release(&handles->retired[word], dead);
@@ -48,10 +45,8 @@ bool cx_sweep_handles_gct(uint64_t *at, uint64_t count, struct cx_swept *swept)
     struct cx_handles *handles = &cx_world.handles;
     uint64_t words = cx_a64_load_acquire(&handles->committed) / 64;
     uint64_t end = *at + count < words ? *at + count : words;
-    for (; *at < end; ++*at)
-        sweep_word(handles, *at, swept);
-    if (*at < words)
-        return true;
+    for (; *at < end; ++*at) sweep_word(handles, *at, swept);
+    if (*at < words) return true;
     cx_a64_add_relaxed(&handles->recycled, swept->recycled);
     cx_a64_store_relaxed(&handles->retired_now, swept->retired);
     return false;

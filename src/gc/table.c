@@ -24,22 +24,18 @@ void cx_table_fini(struct cx_table *table)
 static uint64_t table_find(const struct cx_table_entry *entry, uint64_t size, uint64_t key)
 {
     uint64_t at = key * 0x9e3779b97f4a7c15u >> 20 & (size - 1); /* Fibonacci hashing: keys are addresses or indices */
-    while (entry[at].key != CX_TABLE_EMPTY && entry[at].key != key)
-        at = (at + 1) & (size - 1);
+    while (entry[at].key != CX_TABLE_EMPTY && entry[at].key != key) at = (at + 1) & (size - 1);
     return at;
 }
 
 static bool table_rebuild(struct cx_table *table)
 {
     uint64_t size = table->size;
-    while (table->live * 4 >= size)
-        size *= 2;
+    while (table->live * 4 >= size) size *= 2;
     struct cx_table_entry *entry = cx_os_allocate((size_t)size * sizeof *entry);
-    if (entry == NULL)
-        return false;
+    if (entry == NULL) return false;
     for (uint64_t i = 0; i < table->size; i++) {
-        if (cx_table_is_live(&table->entry[i]))
-            entry[table_find(entry, size, table->entry[i].key)] = table->entry[i];
+        if (cx_table_is_live(&table->entry[i])) entry[table_find(entry, size, table->entry[i].key)] = table->entry[i];
     }
     cx_os_free(table->entry);
     table->entry = entry;
@@ -51,8 +47,7 @@ static bool table_rebuild(struct cx_table *table)
 
 uint64_t *cx_table_get(struct cx_table *table, uint64_t key)
 {
-    if (key <= CX_TABLE_GONE)
-        return NULL;
+    if (key <= CX_TABLE_GONE) return NULL;
     struct cx_table_entry *found = &table->entry[table_find(table->entry, table->size, key)];
     return found->key == key ? &found->value : NULL;
 }
@@ -60,10 +55,8 @@ uint64_t *cx_table_get(struct cx_table *table, uint64_t key)
 uint64_t *cx_table_put(struct cx_table *table, uint64_t key)
 {
     uint64_t *value = cx_table_get(table, key);
-    if (value != NULL)
-        return value;
-    if (table->used * 2 >= table->size && !table_rebuild(table))
-        return NULL;
+    if (value != NULL) return value;
+    if (table->used * 2 >= table->size && !table_rebuild(table)) return NULL;
     struct cx_table_entry *place = &table->entry[table_find(table->entry, table->size, key)];
     *place = (struct cx_table_entry){.key = key};
     table->used++;
@@ -74,8 +67,7 @@ uint64_t *cx_table_put(struct cx_table *table, uint64_t key)
 void cx_table_remove(struct cx_table *table, uint64_t key)
 {
     struct cx_table_entry *found = &table->entry[table_find(table->entry, table->size, key)];
-    if (found->key != key)
-        return;
+    if (found->key != key) return;
     *found = (struct cx_table_entry){.key = CX_TABLE_GONE};
     table->live--;
 }

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define CX_TABLE_EMPTY ((uint64_t)0)
-#define CX_TABLE_GONE ((uint64_t)1) /* keys are neither 0 nor 1 */
+#define CX_TABLE_GONE  ((uint64_t)1) /* keys are neither 0 nor 1 */
 
 struct cx_table_entry {
     uint64_t key, value;

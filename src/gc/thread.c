@@ -33,8 +33,7 @@ void cx_registry_fini(struct cx_registry *registry)
 
 struct cx_thread *cx_thread_self(void)
 {
-    if (coex_gc_self == &thread_nobody)
-        return NULL;
+    if (coex_gc_self == &thread_nobody) return NULL;
     /* A record of a runtime that was shut down is not ours any more; its memory is gone. */
     if (thread_generation != cx_a64_load_acquire(&cx_world.generation)) {
         coex_gc_self = &thread_nobody;
@@ -46,8 +45,7 @@ struct cx_thread *cx_thread_self(void)
 struct cx_thread *cx_thread_need_self(const char *function)
 {
     struct cx_thread *self = cx_thread_self();
-    if (CX_LIKELY(self != NULL))
-        return self;
+    if (CX_LIKELY(self != NULL)) return self;
     if (cx_a64_load_acquire(&cx_world.generation) % 2 == 0)
         cx_fatal("%s: the runtime is not initialised (or was shut down)", function);
     cx_fatal("%s: this thread (%llu) is not registered", function, (unsigned long long)cx_os_thread_id());
@@ -56,8 +54,7 @@ struct cx_thread *cx_thread_need_self(const char *function)
 struct cx_thread *cx_thread_need_managed(const char *function)
 {
     struct cx_thread *self = cx_thread_need_self(function);
-    if (CX_CHECKED && self->native_depth != 0)
-        cx_fatal("%s: this thread is in native mode; leave it first", function);
+    if (CX_CHECKED && self->native_depth != 0) cx_fatal("%s: this thread is in native mode; leave it first", function);
     return self;
 }
 
@@ -85,8 +82,7 @@ static struct cx_thread *thread_take_record_locked(struct cx_registry *registry)
     }
     struct cx_thread *thread = cx_registry_at(registry, number);
     thread->home = cx_stack_create_home(&cx_world.stacks, cx_world.config.shadow_stack_slots);
-    if (thread->home == NULL)
-        return NULL;
+    if (thread->home == NULL) return NULL;
     thread->number = number;
     cx_a32_store_release(&registry->count, number + 1);
     return thread;
@@ -129,8 +125,7 @@ struct cx_thread *cx_thread_create_locked(struct cx_thread *parent, coex_handle 
     struct cx_registry *registry = &cx_world.registry;
     CX_CHECK("INV-THREAD-2", parent == NULL || !cx_thread_is_pending(parent));
     struct cx_thread *thread = thread_take_record_locked(registry);
-    if (thread == NULL)
-        return NULL;
+    if (thread == NULL) return NULL;
     thread_prepare(thread);
     thread_take_state_locked(thread, parent);
     thread->spawned = parent != NULL;
@@ -176,8 +171,7 @@ void cx_thread_destroy(struct cx_thread *thread)
 uint64_t cx_thread_handles_held(const struct cx_thread *thread)
 {
     uint64_t held = (uint64_t)__builtin_popcountll(thread->words.handle_bits);
-    for (uint32_t i = 0; i < thread->held.count; i++)
-        held += (uint64_t)__builtin_popcountll(thread->held.bits[i]);
+    for (uint32_t i = 0; i < thread->held.count; i++) held += (uint64_t)__builtin_popcountll(thread->held.bits[i]);
     return held;
 }
 
@@ -207,11 +201,9 @@ void cx_registry_fork_child(struct cx_registry *registry, struct cx_thread *self
     uint32_t count = cx_a32_load_relaxed(&registry->count);
     for (uint32_t i = 0; i < count; i++) {
         struct cx_thread *thread = cx_registry_at(registry, i);
-        if (thread != self && cx_a32_load_relaxed(&thread->state) == CX_THREAD_LIVE)
-            thread_vanish(registry, thread);
+        if (thread != self && cx_a32_load_relaxed(&thread->state) == CX_THREAD_LIVE) thread_vanish(registry, thread);
     }
-    if (self == NULL)
-        return;
+    if (self == NULL) return;
     self->words.barrier = 0;
     self->black = false;
     self->buffer = NULL;

@@ -58,35 +58,33 @@ struct cx_thread {
     struct cx_chunk *buffer;
     struct cx_tlab tlab;
     struct cx_held held;
-    uint64_t handles_taken;    /* claimed so far, or found in its record, for the count of allocations */
+    uint64_t handles_taken; /* claimed so far, or found in its record, for the count of allocations */
     uint64_t stress_countdown;
-    uint64_t assisted;         /* value of tlab.taken up to which it has done its share of marking */
+    uint64_t assisted; /* value of tlab.taken up to which it has done its share of marking */
 
     /* --- exchanged between owner and collector --- */
-    __attribute__((aligned(64)))
-    cx_a64 requested;      /* W: collector, seq, under the registry lock. R: owner seq */
-    cx_a64 acked;          /* W: who answers, release. R: collector acquire */
-    cx_a32 mode;           /* enum cx_mode. W: as above, seq. R: collector seq */
-    struct cx_shadow *shadow; /* the stack it is on. Owner's, as its words are */
-    struct cx_shadow *home;   /* the one that came with the record */
-    cx_a64 allocations;    /* W: owner at slow paths, relaxed. R: statistics */
-    cx_a64 bytes;          /* likewise */
+    __attribute__((aligned(64))) cx_a64 requested; /* W: collector, seq, under the registry lock. R: owner seq */
+    cx_a64 acked;                                  /* W: who answers, release. R: collector acquire */
+    cx_a32 mode;                                   /* enum cx_mode. W: as above, seq. R: collector seq */
+    struct cx_shadow *shadow;                      /* the stack it is on. Owner's, as its words are */
+    struct cx_shadow *home;                        /* the one that came with the record */
+    cx_a64 allocations;                            /* W: owner at slow paths, relaxed. R: statistics */
+    cx_a64 bytes;                                  /* likewise */
 
     /* --- registry --- */
-    __attribute__((aligned(64)))
-    cx_a32 state;          /* enum cx_thread_state. W: registry lock, release. R: collector acquire */
-    uint32_t number;       /* of the record */
+    __attribute__((aligned(64))) cx_a32 state; /* enum cx_thread_state. W: registry lock, release. R: collector acquire */
+    uint32_t number;                           /* of the record */
     uint32_t next_vacant;
-    bool spawned;          /* prepared by a parent, not attached yet. Under the lock */
-    cx_a64 os_id;          /* as tools show it. W: who creates or attaches, relaxed. R: reports */
-    cx_a64 warned;         /* epoch for which it was named late. Collector only */
+    bool spawned;  /* prepared by a parent, not attached yet. Under the lock */
+    cx_a64 os_id;  /* as tools show it. W: who creates or attaches, relaxed. R: reports */
+    cx_a64 warned; /* epoch for which it was named late. Collector only */
 };
 
 struct cx_registry {
     cx_mutex lock;
-    cx_range range;          /* struct cx_thread[] */
-    cx_a32 count;            /* records ever used. W: lock, release. R: acquire */
-    uint32_t vacant;         /* list of records, CX_NO_RECORD ends it */
+    cx_range range;  /* struct cx_thread[] */
+    cx_a32 count;    /* records ever used. W: lock, release. R: acquire */
+    uint32_t vacant; /* list of records, CX_NO_RECORD ends it */
     cx_a32 live;
     uint64_t gone_allocations; /* of threads that left; under the lock */
     uint64_t gone_bytes;
@@ -100,8 +98,8 @@ struct cx_collector;
 struct cx_roots;
 
 struct cx_world {
-    cx_mutex life;             /* init, shutdown, fork, and a thread's exit; there before init and after shutdown */
-    cx_a64 generation;         /* odd while the runtime is up; each init counts on. W: life lock, seq. R: anyone */
+    cx_mutex life;     /* init, shutdown, fork, and a thread's exit; there before init and after shutdown */
+    cx_a64 generation; /* odd while the runtime is up; each init counts on. W: life lock, seq. R: anyone */
     coex_gc_config config;
     struct cx_events events;
     struct cx_handles handles;
@@ -110,13 +108,13 @@ struct cx_world {
     struct cx_grey grey;
     struct cx_stacks stacks;
     struct cx_registry registry;
-    cx_a32 phase;              /* enum cx_phase. W: collector, under the registry lock (MARK, SWEEP: without). R: relaxed by
+    cx_a32 phase;      /* enum cx_phase. W: collector, under the registry lock (MARK, SWEEP: without). R: relaxed by
                                   barriers: it can be stale only towards SYNC or ROOTS, which shades more */
-    cx_a64 cycle;              /* cycles started. W: collector relaxed */
-    cx_a32 collecting;         /* a cycle is pending or runs. W: under the request lock. R: relaxed, a hint */
-    cx_a32 watching;           /* some ephemeron waits for its key in this cycle. W: who waits, seq. R: markers */
-    cx_aptr fresh;             /* verify only: a bitmap where threads note, in a flush, the handles they hold. See verify.h */
-    cx_a64 max_depth;          /* words of shadow stack seen at root scans; relaxed maximum */
+    cx_a64 cycle;      /* cycles started. W: collector relaxed */
+    cx_a32 collecting; /* a cycle is pending or runs. W: under the request lock. R: relaxed, a hint */
+    cx_a32 watching;   /* some ephemeron waits for its key in this cycle. W: who waits, seq. R: markers */
+    cx_aptr fresh;     /* verify only: a bitmap where threads note, in a flush, the handles they hold. See verify.h */
+    cx_a64 max_depth;  /* words of shadow stack seen at root scans; relaxed maximum */
     struct cx_roots *roots;
     struct cx_collector *collector;
 };

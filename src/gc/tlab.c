@@ -17,8 +17,7 @@ uint64_t cx_tlab_bytes(const struct cx_tlab *tlab, const struct coex_gc_thread *
 static char *tlab_bump(uint64_t *cursor, uint64_t end, uint64_t bytes, uint64_t prefix, uint64_t align)
 {
     uint64_t start = ((*cursor + prefix + align - 1) & ~(align - 1)) - prefix;
-    if (*cursor == 0 || start + bytes > end)
-        return NULL;
+    if (*cursor == 0 || start + bytes > end) return NULL;
     *cursor = start + bytes;
     return (char *)start;
 }
@@ -46,14 +45,11 @@ static void tlab_note_taken(struct cx_tlab *tlab, struct cx_heap *heap, uint64_t
 /* A block: one with holes if there are such, else an empty one, of the spares first. */
 static uint32_t tlab_take_block(struct cx_tlab *tlab, struct cx_heap *heap, bool holes)
 {
-    if (tlab->spares > 0)
-        return tlab->spare[--tlab->spares];
+    if (tlab->spares > 0) return tlab->spare[--tlab->spares];
     uint32_t block = cx_heap_take_block(heap, holes);
-    if (block == CX_NO_BLOCK)
-        return CX_NO_BLOCK;
+    if (block == CX_NO_BLOCK) return CX_NO_BLOCK;
     tlab->spares = cx_heap_take_spares(heap, tlab->spare, tlab->appetite);
-    if (tlab->appetite < CX_SPARE_BLOCKS)
-        tlab->appetite = tlab->appetite == 0 ? 1 : tlab->appetite * 2;
+    if (tlab->appetite < CX_SPARE_BLOCKS) tlab->appetite = tlab->appetite == 0 ? 1 : tlab->appetite * 2;
     return block;
 }
 
@@ -72,21 +68,19 @@ static bool tlab_next_hole(struct cx_tlab *tlab, struct coex_gc_thread *words, s
             cx_heap_give_up_block(heap, tlab->block);
         }
         tlab->block = tlab_take_block(tlab, heap, true);
-        if (tlab->block == CX_NO_BLOCK)
-            return false;
+        if (tlab->block == CX_NO_BLOCK) return false;
     }
 }
 
-static char *tlab_place_in_overflow(struct cx_tlab *tlab, struct cx_heap *heap, uint64_t bytes, uint64_t prefix, uint64_t align, bool black)
+static char *tlab_place_in_overflow(struct cx_tlab *tlab, struct cx_heap *heap, uint64_t bytes, uint64_t prefix, uint64_t align,
+                                    bool black)
 {
     char *place = tlab_bump(&tlab->overflow_cursor, tlab->overflow_end, bytes, prefix, align);
     if (place == NULL) {
         uint32_t fresh = tlab_take_block(tlab, heap, false);
         char *start, *end;
-        if (fresh == CX_NO_BLOCK)
-            return NULL;
-        if (tlab->overflow != CX_NO_BLOCK)
-            cx_heap_give_up_block(heap, tlab->overflow);
+        if (fresh == CX_NO_BLOCK) return NULL;
+        if (tlab->overflow != CX_NO_BLOCK) cx_heap_give_up_block(heap, tlab->overflow);
         tlab->overflow = fresh;
         cx_heap_take_hole(heap, fresh, black, &start, &end);
         tlab->overflow_cursor = (uint64_t)start;
@@ -94,8 +88,7 @@ static char *tlab_place_in_overflow(struct cx_tlab *tlab, struct cx_heap *heap, 
         tlab_note_taken(tlab, heap, CX_BLOCK_BYTES);
         place = tlab_bump(&tlab->overflow_cursor, tlab->overflow_end, bytes, prefix, align);
     }
-    if (place != NULL)
-        tlab->bytes += bytes;
+    if (place != NULL) tlab->bytes += bytes;
     return place;
 }
 
@@ -114,8 +107,7 @@ char *cx_tlab_place(struct cx_tlab *tlab, struct coex_gc_thread *words, struct c
     if (place == NULL && awkward && tlab->end - words->cursor >= CX_LINE_BYTES)
         place = tlab_place_in_overflow(tlab, heap, bytes, prefix, align, black);
     while (place == NULL) {
-        if (!tlab_next_hole(tlab, words, heap, black))
-            return NULL;
+        if (!tlab_next_hole(tlab, words, heap, black)) return NULL;
         place = tlab_bump(&words->cursor, tlab->end, bytes, prefix, align);
         if (place == NULL && awkward) /* if there is no empty block either, a larger hole may turn up */
             place = tlab_place_in_overflow(tlab, heap, bytes, prefix, align, black);
@@ -135,13 +127,10 @@ void cx_tlab_give_up(struct cx_tlab *tlab, struct coex_gc_thread *words, struct 
     tlab_set_hole(tlab, words, NULL, NULL);
     cx_a64_add_relaxed(&heap->taken, tlab->unreported);
     tlab->unreported = 0;
-    if (tlab->block != CX_NO_BLOCK)
-        cx_heap_give_up_block(heap, tlab->block);
-    if (tlab->overflow != CX_NO_BLOCK)
-        cx_heap_give_up_block(heap, tlab->overflow);
+    if (tlab->block != CX_NO_BLOCK) cx_heap_give_up_block(heap, tlab->block);
+    if (tlab->overflow != CX_NO_BLOCK) cx_heap_give_up_block(heap, tlab->overflow);
     tlab->block = tlab->overflow = CX_NO_BLOCK;
-    while (tlab->spares > 0)
-        cx_heap_return_block(heap, tlab->spare[--tlab->spares]);
+    while (tlab->spares > 0) cx_heap_return_block(heap, tlab->spare[--tlab->spares]);
     tlab->overflow_cursor = tlab->overflow_end = 0;
 }
 
@@ -149,6 +138,5 @@ void cx_tlab_fork_child(const struct cx_tlab *tlab, struct cx_heap *heap)
 {
     cx_heap_fork_keep(heap, tlab->block);
     cx_heap_fork_keep(heap, tlab->overflow);
-    for (uint32_t i = 0; i < tlab->spares; i++)
-        cx_heap_fork_keep(heap, tlab->spare[i]);
+    for (uint32_t i = 0; i < tlab->spares; i++) cx_heap_fork_keep(heap, tlab->spare[i]);
 }

@@ -18,8 +18,8 @@ struct cx_tlab {
     uint32_t appetite; /* for them: doubles, so that a thread that allocates little holds little */
     uint32_t spare[CX_SPARE_BLOCKS];
     uint64_t unreported; /* of `taken`: not in heap.taken yet, which all threads read and so should change seldom */
-    uint64_t taken;    /* bytes of holes, overflow blocks and large objects so far */
-    bool slow_always;  /* debugging: stress */
+    uint64_t taken;      /* bytes of holes, overflow blocks and large objects so far */
+    bool slow_always;    /* debugging: stress */
 };
 
 void cx_tlab_init(struct cx_tlab *tlab, struct coex_gc_thread *words, bool slow_always);

@@ -17,10 +17,8 @@ int cx_types_init(struct cx_types *types, uint64_t *shapes)
 
 static void type_free_copy(coex_gc_type *copy)
 {
-    if (copy == NULL)
-        return;
-    for (uint32_t i = 0; copy->ref_names != NULL && i < copy->ref_count; i++)
-        cx_os_free((void *)(uintptr_t)copy->ref_names[i]);
+    if (copy == NULL) return;
+    for (uint32_t i = 0; copy->ref_names != NULL && i < copy->ref_count; i++) cx_os_free((void *)(uintptr_t)copy->ref_names[i]);
     cx_os_free((void *)(uintptr_t)copy->ref_names);
     cx_os_free((void *)(uintptr_t)copy->ref_offsets);
     cx_os_free((void *)(uintptr_t)copy->name);
@@ -41,31 +39,22 @@ void cx_types_fini(struct cx_types *types)
 /* Why a descriptor can't be registered, or NULL. */
 static const char *type_fault(const coex_gc_type *type)
 {
-    if (type == NULL || type->name == NULL || type->name[0] == '\0')
-        return "it has no name";
-    if (type->size > CX_MAX_OBJECT)
-        return "its size is past what an address space holds";
-    if ((type->flags & ~(uint32_t)(COEX_GC_MUTABLE | COEX_GC_REF_ARRAY)) != 0)
-        return "its flags are unknown";
+    if (type == NULL || type->name == NULL || type->name[0] == '\0') return "it has no name";
+    if (type->size > CX_MAX_OBJECT) return "its size is past what an address space holds";
+    if ((type->flags & ~(uint32_t)(COEX_GC_MUTABLE | COEX_GC_REF_ARRAY)) != 0) return "its flags are unknown";
     if (type->align != 0 && type->align != 8 && type->align != 16 && type->align != 32 && type->align != 64)
         return "its align is not 0, 8, 16, 32 or 64";
     if (type->trace != NULL && (type->ref_count != 0 || (type->flags & COEX_GC_REF_ARRAY) != 0))
         return "it has a trace function and also offsets or an array";
-    if (type->ref_count != 0 && type->ref_offsets == NULL)
-        return "it counts reference fields and lists none";
-    if (type->ref_names != NULL && type->ref_count == 0)
-        return "it names reference fields and has none";
-    if ((type->flags & COEX_GC_REF_ARRAY) != 0 && type->array_offset % 8 != 0)
-        return "its array offset is not a multiple of 8";
+    if (type->ref_count != 0 && type->ref_offsets == NULL) return "it counts reference fields and lists none";
+    if (type->ref_names != NULL && type->ref_count == 0) return "it names reference fields and has none";
+    if ((type->flags & COEX_GC_REF_ARRAY) != 0 && type->array_offset % 8 != 0) return "its array offset is not a multiple of 8";
     if ((type->flags & COEX_GC_REF_ARRAY) != 0 && type->size != 0 && type->array_offset > type->size)
         return "its array starts past its size";
     for (uint32_t i = 0; i < type->ref_count; i++) {
-        if (type->ref_offsets[i] % 8 != 0)
-            return "a reference offset is not a multiple of 8";
-        if (type->size != 0 && (uint64_t)type->ref_offsets[i] + 8 > type->size)
-            return "a reference offset is past its size";
-        if (type->ref_names != NULL && type->ref_names[i] == NULL)
-            return "a reference field has no name";
+        if (type->ref_offsets[i] % 8 != 0) return "a reference offset is not a multiple of 8";
+        if (type->size != 0 && (uint64_t)type->ref_offsets[i] + 8 > type->size) return "a reference offset is past its size";
+        if (type->ref_names != NULL && type->ref_names[i] == NULL) return "a reference field has no name";
     }
     return NULL;
 }
@@ -73,8 +62,7 @@ static const char *type_fault(const coex_gc_type *type)
 static char *type_copy_text(const char *text)
 {
     char *copy = cx_os_allocate(strlen(text) + 1);
-    if (copy != NULL)
-        memcpy(copy, text, strlen(text));
+    if (copy != NULL) memcpy(copy, text, strlen(text));
     return copy;
 }
 
@@ -82,8 +70,7 @@ static char *type_copy_text(const char *text)
 static coex_gc_type *type_copy(const coex_gc_type *from)
 {
     coex_gc_type *copy = cx_os_allocate(sizeof *copy);
-    if (copy == NULL)
-        return NULL;
+    if (copy == NULL) return NULL;
     *copy = *from;
     copy->name = type_copy_text(from->name);
     copy->ref_names = NULL;
@@ -92,8 +79,7 @@ static coex_gc_type *type_copy(const coex_gc_type *from)
     if (from->ref_count != 0) {
         uint32_t *offsets = cx_os_allocate(from->ref_count * sizeof *offsets);
         copy->ref_offsets = offsets;
-        if (offsets != NULL)
-            memcpy(offsets, from->ref_offsets, from->ref_count * sizeof *offsets);
+        if (offsets != NULL) memcpy(offsets, from->ref_offsets, from->ref_count * sizeof *offsets);
         complete = complete && offsets != NULL;
     }
     if (from->ref_names != NULL) {
@@ -131,14 +117,11 @@ static bool type_digest(struct cx_type *type, const coex_gc_type *copy)
             far++;
     }
     type->uncommon = far != 0 || copy->trace != NULL || (copy->flags & COEX_GC_REF_ARRAY) != 0;
-    if (far == 0)
-        return true;
+    if (far == 0) return true;
     uint32_t *offsets = cx_os_allocate(far * sizeof *offsets);
-    if (offsets == NULL)
-        return false;
+    if (offsets == NULL) return false;
     for (uint32_t i = 0; i < copy->ref_count; i++) {
-        if (copy->ref_offsets[i] >= 512)
-            offsets[type->far_count++] = copy->ref_offsets[i];
+        if (copy->ref_offsets[i] >= 512) offsets[type->far_count++] = copy->ref_offsets[i];
     }
     type->far_refs = offsets;
     return true;
@@ -161,7 +144,8 @@ static uint32_t type_add_locked(struct cx_types *types, coex_gc_type *copy)
         return 0;
     }
     size_t ahead = types->range.committed * 2;
-    if (bytes > types->range.committed && !cx_range_commit(&types->range, ahead > bytes && ahead <= types->range.reserved ? ahead : bytes)) {
+    if (bytes > types->range.committed &&
+        !cx_range_commit(&types->range, ahead > bytes && ahead <= types->range.reserved ? ahead : bytes)) {
         cx_error_set(COEX_GC_ENOMEM, "no memory for another type");
         return 0;
     }
@@ -192,7 +176,6 @@ uint32_t cx_types_register(struct cx_types *types, const coex_gc_type *descripto
     cx_mutex_lock(&types->lock);
     uint32_t id = type_add_locked(types, copy);
     cx_mutex_unlock(&types->lock);
-    if (id == 0)
-        type_free_copy(copy);
+    if (id == 0) type_free_copy(copy);
     return id;
 }

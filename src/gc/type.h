@@ -11,25 +11,25 @@
 
 /* What the marker reads of every object, in one cache line. */
 struct cx_type {
-    uint64_t ref_words;       /* bit i: payload word i is a reference (words 0 to 63) */
-    uint64_t size;            /* fixed payload size, 0: variable */
+    uint64_t ref_words; /* bit i: payload word i is a reference (words 0 to 63) */
+    uint64_t size;      /* fixed payload size, 0: variable */
     uint32_t flags;
     uint32_t array_offset;
     const uint32_t *far_refs; /* offsets of 512 and up */
     uint32_t far_count;
-    uint32_t align;           /* of the payload, at least 8 */
+    uint32_t align; /* of the payload, at least 8 */
     void (*trace)(const void *payload, uint64_t size, coex_gc_visitor *visitor);
     const coex_gc_type *descriptor; /* our copy */
     uint32_t id;
-    uint32_t uncommon;        /* has far references, an array of references, or a trace function */
+    uint32_t uncommon; /* has far references, an array of references, or a trace function */
 };
 _Static_assert(sizeof(struct cx_type) == 64, "one cache line");
 
 struct cx_types {
     cx_mutex lock;
-    cx_range range;    /* struct cx_type[COEX_GC_MAX_TYPES] */
-    uint64_t *shapes;  /* W: register, release. R: allocation, relaxed. Lies below the handle table */
-    cx_a32 count;      /* ids in use are 1 .. count. W: register, release. R: anyone, acquire */
+    cx_range range;   /* struct cx_type[COEX_GC_MAX_TYPES] */
+    uint64_t *shapes; /* W: register, release. R: allocation, relaxed. Lies below the handle table */
+    cx_a32 count;     /* ids in use are 1 .. count. W: register, release. R: anyone, acquire */
 };
 
 int cx_types_init(struct cx_types *types, uint64_t *shapes);

@@ -20,7 +20,8 @@ bool cx_vector_push(struct cx_vector *vector, uint64_t word)
 {
     size_t need = (size_t)(vector->count + 1) * sizeof word;
     size_t ahead = vector->range.committed * 2;
-    if (need > vector->range.committed && !cx_range_commit(&vector->range, ahead > need && ahead <= vector->range.reserved ? ahead : need))
+    if (need > vector->range.committed &&
+        !cx_range_commit(&vector->range, ahead > need && ahead <= vector->range.reserved ? ahead : need))
         return false;
     *cx_vector_at(vector, vector->count++) = word;
     return true;

@@ -24,22 +24,21 @@ static const char *verify_type_name(void *payload)
 
 static void verify_edge(void *parent, uint64_t offset, coex_handle child)
 {
-    if (verify_is_alive(child))
-        return;
+    if (verify_is_alive(child)) return;
     const char *where = parent == NULL ? "a global root" : verify_type_name(parent);
     unsigned long long from = parent == NULL ? 0 : (unsigned long long)cx_header_handle(*cx_header_of(parent));
     void *object = child < cx_a64_load_acquire(&cx_world.handles.committed) ? cx_handle_payload(&cx_world.handles, child) : NULL;
-    cx_fatal("INV-VERIFY-1 broken: %s (handle %llu), offset %llu, refers to %s (handle %llu), which is neither marked nor born in cycle %llu",
-             where, from, (unsigned long long)offset, object != NULL ? verify_type_name(object) : "no object", (unsigned long long)child,
-             (unsigned long long)cx_a64_load_relaxed(&cx_world.cycle));
+    cx_fatal("INV-VERIFY-1 broken: %s (handle %llu), offset %llu, refers to %s (handle %llu), which is neither marked nor born in "
+             "cycle %llu",
+             where, from, (unsigned long long)offset, object != NULL ? verify_type_name(object) : "no object",
+             (unsigned long long)child, (unsigned long long)cx_a64_load_relaxed(&cx_world.cycle));
 }
 
 static void verify_word(uint64_t word, uint64_t bits)
 {
     for (; bits != 0; bits &= bits - 1) {
         void *payload = cx_handle_payload(&cx_world.handles, word * 64 + (uint64_t)__builtin_ctzll(bits));
-        if (payload != NULL)
-            cx_mark_each_reference(payload, verify_edge, payload);
+        if (payload != NULL) cx_mark_each_reference(payload, verify_edge, payload);
     }
 }
 
@@ -57,10 +56,8 @@ void cx_verify_begin_gct(void)
     verify_flush.words = cx_a64_load_acquire(&handles->committed) / 64;
     verify_flush.allocated = cx_os_allocate(verify_flush.words * sizeof(uint64_t));
     verify_flush.fresh = cx_os_allocate(handles->max / 64 * sizeof(cx_a64));
-    if (verify_flush.allocated == NULL || verify_flush.fresh == NULL)
-        cx_fatal("verify: no memory for its bitmaps");
-    for (uint64_t i = 0; i < verify_flush.words; i++)
-        verify_flush.allocated[i] = cx_a64_load_acquire(&handles->allocated[i]);
+    if (verify_flush.allocated == NULL || verify_flush.fresh == NULL) cx_fatal("verify: no memory for its bitmaps");
+    for (uint64_t i = 0; i < verify_flush.words; i++) verify_flush.allocated[i] = cx_a64_load_acquire(&handles->allocated[i]);
     cx_aptr_store_release(&cx_world.fresh, verify_flush.fresh);
 }
 
@@ -125,23 +122,27 @@ static void verify_object(struct verify_state *state, coex_handle handle, void *
     const struct cx_heap *heap = &cx_world.heap;
     bool small = cx_heap_in_blocks(heap, payload);
     if (!small && !cx_large_contains(&heap->large, payload)) {
-        verify_fault(state, "Error: Handle %" PRIu64 " points to address 0x%" PRIx64 " outside heap bounds", handle, (uint64_t)(uintptr_t)payload);
+        verify_fault(state, "Error: Handle %" PRIu64 " points to address 0x%" PRIx64 " outside heap bounds", handle,
+                     (uint64_t)(uintptr_t)payload);
         return;
     }
     uint64_t header = *cx_header_of(payload);
     const struct cx_type *type = cx_type_find(&cx_world.types, cx_header_type(header));
     if (type == NULL) {
-        verify_fault(state, "Error: Object at 0x%" PRIx64 " has invalid type_id %" PRIu64, (uint64_t)(uintptr_t)payload, (uint64_t)cx_header_type(header));
+        verify_fault(state, "Error: Object at 0x%" PRIx64 " has invalid type_id %" PRIu64, (uint64_t)(uintptr_t)payload,
+                     (uint64_t)cx_header_type(header));
         return;
     }
     if (cx_header_handle(header) != handle)
-        verify_fault(state, "Error: Object of handle %" PRIu64 " has handle %" PRIu64 " in its header", handle, cx_header_handle(header));
+        verify_fault(state, "Error: Object of handle %" PRIu64 " has handle %" PRIu64 " in its header", handle,
+                     cx_header_handle(header));
     uint64_t size = cx_type_payload_size(type, payload);
     if (small) {
         uint64_t from = ((uintptr_t)payload - (uintptr_t)heap->base - cx_type_prefix(type)) / 8;
         uint64_t to = ((uintptr_t)payload - (uintptr_t)heap->base + cx_round8(size)) / 8;
         if (!verify_take_granules(state, from, to))
-            verify_fault(state, "Error: Object of handle %" PRIu64 " at 0x%" PRIx64 " overlaps another", handle, (uint64_t)(uintptr_t)payload);
+            verify_fault(state, "Error: Object of handle %" PRIu64 " at 0x%" PRIx64 " overlaps another", handle,
+                         (uint64_t)(uintptr_t)payload);
     }
     state->parent = handle;
     cx_mark_each_reference(payload, verify_reference, state);
@@ -153,8 +154,7 @@ uint32_t cx_verify_heap_gct(cx_fault_reporter report, void *context)
     struct verify_state state = {.report = report, .context = context};
     state.granule_count = (uint64_t)cx_a32_load_acquire(&cx_world.heap.count) * (CX_BLOCK_BYTES / 8);
     state.granules = cx_os_allocate(state.granule_count / 8 + 8);
-    if (state.granules == NULL)
-        state.granule_count = 0; /* everything but overlaps is checked */
+    if (state.granules == NULL) state.granule_count = 0; /* everything but overlaps is checked */
     uint64_t words = cx_a64_load_acquire(&handles->committed) / 64;
     for (uint64_t word = 0; word < words; word++) {
         uint64_t marked = cx_a64_load_relaxed(&handles->marked[word]);
@@ -166,7 +166,8 @@ uint32_t cx_verify_heap_gct(cx_fault_reporter report, void *context)
             coex_handle handle = word * 64 + (uint64_t)__builtin_ctzll(bits);
             void *payload = cx_handle_payload(handles, handle);
             if (payload == NULL || ((allocated & ~retired) >> (handle % 64) & 1) == 0)
-                verify_fault(&state, "Error: Handle %" PRIu64 " is marked and names no object (slot 0x%" PRIx64 ")", handle, (uint64_t)(uintptr_t)payload);
+                verify_fault(&state, "Error: Handle %" PRIu64 " is marked and names no object (slot 0x%" PRIx64 ")", handle,
+                             (uint64_t)(uintptr_t)payload);
             else
                 verify_object(&state, handle, payload);
         }
@@ -180,7 +181,8 @@ uint32_t cx_verify_stack(const struct cx_thread *thread, cx_fault_reporter repor
     struct verify_state state = {.report = report, .context = context};
     uint64_t top = (uint64_t)(thread->words.top - thread->shadow->base);
     if (top == 0 || thread->words.top > thread->shadow->end || !cx_shadow_is_header(thread->shadow->base[0]))
-        verify_fault(&state, "Error: Shadow stack of thread %" PRIu64 " is broken at its bottom (top %" PRIu64 ")", cx_a64_load_relaxed(&thread->os_id), top);
+        verify_fault(&state, "Error: Shadow stack of thread %" PRIu64 " is broken at its bottom (top %" PRIu64 ")",
+                     cx_a64_load_relaxed(&thread->os_id), top);
     for (uint64_t i = 0; state.faults == 0 && i < top; i++) {
         coex_handle handle = cx_shadow_reference(thread->shadow, i);
         if (handle != 0 && !cx_handle_is_object(&cx_world.handles, handle))

@@ -42,8 +42,7 @@ static bool weak_wait_for_key(coex_handle ephemeron, coex_handle key)
         weak->chain.count--;
         good = false;
     }
-    if (good)
-        *first = weak->chain.count - 1; /* its ephemeron's index + 1 */
+    if (good) *first = weak->chain.count - 1; /* its ephemeron's index + 1 */
     cx_mutex_unlock(&weak->lock);
     if (good) {
         uint64_t index = cx_index_of(key);
@@ -59,15 +58,13 @@ void cx_weak_key_marked(struct cx_marker *marker, coex_handle key)
     cx_mutex_lock(&weak->lock);
     uint64_t *first = cx_table_get(&weak->waiting, key << 1);
     uint64_t at = first != NULL ? *first : 0;
-    if (first != NULL)
-        *first = 0;
+    if (first != NULL) *first = 0;
     while (at != 0) {
         coex_handle ephemeron = *cx_vector_at(&weak->chain, at - 1);
         at = *cx_vector_at(&weak->chain, at);
         const uint64_t *payload = cx_handle_payload(&cx_world.handles, ephemeron);
         coex_handle value = cx_a64_load_acquire(cx_a64_at(&payload[1]));
-        if (cx_is_reference(value))
-            cx_mark_push(marker, value);
+        if (cx_is_reference(value)) cx_mark_push(marker, value);
     }
     cx_mutex_unlock(&weak->lock);
 }
@@ -79,8 +76,7 @@ static void weak_trace_ephemeron(const void *object, uint64_t size, coex_gc_visi
     const coex_handle *payload = object;
     struct cx_marker *marker = cx_visitor_marker(visitor);
     coex_handle key = cx_a64_load_acquire(cx_a64_at(&payload[0]));
-    if (key == 0)
-        return;
+    if (key == 0) return;
     if (coex_is_immediate(key) || weak_is_alive(key)) {
         coex_gc_visit(visitor, &payload[1]);
     } else if (marker != NULL) {
@@ -149,15 +145,12 @@ coex_handle cx_weak_get_self(struct cx_thread *self, cx_a64 *cell)
         uint64_t w = cx_a64_load_seq(&weak_state.word);
         CX_POINT("weak-between-word-and-cell");
         coex_handle target = cx_a64_load_seq(cell);
-        if (!self->black || !cx_is_reference(target) || weak_is_alive(target) || (w & WEAK_STATE_MASK) == WEAK_OPEN)
-            return target;
+        if (!self->black || !cx_is_reference(target) || weak_is_alive(target) || (w & WEAK_STATE_MASK) == WEAK_OPEN) return target;
         if ((w & WEAK_STATE_MASK) == WEAK_CLEARED) {
-            if (cx_a64_load_seq(&weak_state.word) == w)
-                return 0;
+            if (cx_a64_load_seq(&weak_state.word) == w) return 0;
         } else {
             CX_POINT("weak-before-swap");
-            if (!cx_a64_cas_seq(&weak_state.word, &w, w + WEAK_ONE))
-                continue;
+            if (!cx_a64_cas_seq(&weak_state.word, &w, w + WEAK_ONE)) continue;
             CX_POINT("weak-between-swap-and-shade");
             cx_shade_self(self, target); /* after the swap: INV-WEAK-1 */
             return target;
@@ -176,8 +169,7 @@ void cx_weak_begin_gct(void)
     cx_mutex_unlock(&weak->lock);
     if (cx_a32_exchange_acq_rel(&cx_world.watching, 0) != 0) {
         uint64_t words = cx_a64_load_acquire(&cx_world.handles.committed) / 64;
-        for (uint64_t i = 0; i < words; i++)
-            cx_a64_store_relaxed(&cx_world.handles.watched[i], 0);
+        for (uint64_t i = 0; i < words; i++) cx_a64_store_relaxed(&cx_world.handles.watched[i], 0);
     }
     cx_a64_store_seq(&weak->word, WEAK_MARKING);
 }
@@ -191,10 +183,8 @@ static void weak_clear_one(coex_handle handle)
 {
     uint64_t *payload = cx_handle_payload(&cx_world.handles, handle);
     uint64_t target = cx_a64_load_seq(cx_a64_at(&payload[0]));
-    if (!cx_is_reference(target) || weak_is_alive(target))
-        return;
-    if (cx_header_type(payload[-1]) == weak_state.ephemeron_type)
-        cx_a64_store_seq(cx_a64_at(&payload[1]), 0);
+    if (!cx_is_reference(target) || weak_is_alive(target)) return;
+    if (cx_header_type(payload[-1]) == weak_state.ephemeron_type) cx_a64_store_seq(cx_a64_at(&payload[1]), 0);
     cx_a64_cas_seq(cx_a64_at(&payload[0]), &target, 0); /* INV-WEAK-3 */
 }
 
@@ -203,12 +193,10 @@ bool cx_weak_clear_gct(uint64_t *at)
     struct cx_weak *weak = &weak_state;
     cx_mutex_lock(&weak->lock);
     uint64_t end = *at + WEAK_PIECE < weak->cells.count ? *at + WEAK_PIECE : weak->cells.count;
-    for (; *at < end; ++*at)
-        weak_clear_one(*cx_vector_at(&weak->cells, *at));
+    for (; *at < end; ++*at) weak_clear_one(*cx_vector_at(&weak->cells, *at));
     bool more = *at < weak->cells.count;
     cx_mutex_unlock(&weak->lock);
-    if (more)
-        return true;
+    if (more) return true;
     CX_POINT("weak-cleared");
     cx_a64_store_seq(&weak->word, WEAK_OPEN);
     return false;
@@ -222,8 +210,7 @@ bool cx_weak_forget_gct(void)
     uint64_t end = weak->at + WEAK_PIECE < weak->cells.count ? weak->at + WEAK_PIECE : weak->cells.count;
     for (; weak->at < end; weak->at++) {
         uint64_t handle = *cx_vector_at(&weak->cells, weak->at);
-        if (weak_is_alive(handle))
-            *cx_vector_at(&weak->cells, weak->kept++) = handle;
+        if (weak_is_alive(handle)) *cx_vector_at(&weak->cells, weak->kept++) = handle;
     }
     bool more = weak->at < weak->cells.count;
     if (!more) {

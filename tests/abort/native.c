@@ -270,22 +270,39 @@ TEST_ABORTS(unpinning_once_too_often_is_reported, "is not pinned")
     coex_gc_unpin(some);
 }
 
-TEST_ABORTS(pinning_null_is_reported, "coex_gc_pin") { start(), coex_gc_pin(0); }
-TEST_ABORTS(pinning_an_immediate_is_reported, "coex_gc_pin") { start(), coex_gc_pin(COEX_IMMEDIATE(3)); }
+TEST_ABORTS(pinning_null_is_reported, "coex_gc_pin")
+{
+    start();
+    coex_gc_pin(0);
+}
+TEST_ABORTS(pinning_an_immediate_is_reported, "coex_gc_pin")
+{
+    start();
+    coex_gc_pin(COEX_IMMEDIATE(3));
+}
 
 /* ---- weak things ------------------------------------------------------------------------------------------------------ */
 
-TEST_ABORTS(weak_get_of_an_ordinary_object_is_reported, "coex_gc_weak_get") { start(), coex_gc_weak_get(some); }
+TEST_ABORTS(weak_get_of_an_ordinary_object_is_reported, "coex_gc_weak_get")
+{
+    start();
+    coex_gc_weak_get(some);
+}
 TEST_ABORTS(weak_get_of_an_ephemeron_is_reported, "coex_gc_weak_get")
 {
-    start(), coex_gc_weak_get(coex_gc_ephemeron_new(some, some));
+    start();
+    coex_gc_weak_get(coex_gc_ephemeron_new(some, some));
 }
 TEST_ABORTS(ephemeron_key_of_a_weak_reference_is_reported, "coex_gc_ephemeron_key")
 {
     start();
     coex_gc_ephemeron_key(coex_gc_weak_new(some));
 }
-TEST_ABORTS(ephemeron_value_of_null_is_reported, "coex_gc_ephemeron_value") { start(), coex_gc_ephemeron_value(0); }
+TEST_ABORTS(ephemeron_value_of_null_is_reported, "coex_gc_ephemeron_value")
+{
+    start();
+    coex_gc_ephemeron_value(0);
+}
 
 /* A copy made by hand would be in no list: nobody would ever clear it. */
 TEST_ABORTS(allocating_with_the_type_of_a_weak_reference_is_reported, "coex_gc_alloc")
@@ -395,8 +412,16 @@ TEST_ABORTS(destroying_a_stack_twice_is_reported, "coex_gc_stack_destroy")
     coex_gc_stack_destroy(stack);
 }
 
-TEST_ABORTS(switching_to_no_stack_is_reported, "coex_gc_stack_switch") { start(), coex_gc_stack_switch(NULL); }
-TEST_ABORTS(destroying_no_stack_is_reported, "coex_gc_stack_destroy") { start(), coex_gc_stack_destroy(NULL); }
+TEST_ABORTS(switching_to_no_stack_is_reported, "coex_gc_stack_switch")
+{
+    start();
+    coex_gc_stack_switch(NULL);
+}
+TEST_ABORTS(destroying_no_stack_is_reported, "coex_gc_stack_destroy")
+{
+    start();
+    coex_gc_stack_destroy(NULL);
+}
 
 /* 10 slots were asked for; a stack may have some more, and says how many. */
 TEST_ABORTS(overflow_of_a_coroutine_stack_is_reported, "shadow stack overflow")
@@ -423,7 +448,11 @@ TEST_ABORTS(appending_roots_beyond_a_coroutine_stack_is_reported, "shadow stack 
 
 /* ---- steps ------------------------------------------------------------------------------------------------------------- */
 
-TEST_ABORTS(a_step_beside_a_gc_thread_is_reported, "coex_gc_step: there is a GC thread") { start(), coex_gc_step(100); }
+TEST_ABORTS(a_step_beside_a_gc_thread_is_reported, "coex_gc_step: there is a GC thread")
+{
+    start();
+    coex_gc_step(100);
+}
 
 TEST_ABORTS(a_step_of_an_unregistered_thread_is_reported, "coex_gc_step: this thread")
 {

@@ -75,7 +75,10 @@ static void be_busy(unsigned index, void *arg)
         if (node_depth(slots[i]) > 50) slots[i] = 0;
         if (rng_one_in(&rng, 10)) slots[16] = coex_gc_weak_new(slots[i]);
         if (rng_one_in(&rng, 10)) slots[17] = coex_gc_ephemeron_new(slots[i], slots[(i + 5) % 16]);
-        if (rng_one_in(&rng, 20) && slots[i] != 0) coex_gc_pin(slots[i]), coex_gc_unpin(slots[i]);
+        if (rng_one_in(&rng, 20) && slots[i] != 0) {
+            coex_gc_pin(slots[i]);
+            coex_gc_unpin(slots[i]);
+        }
         if (rng_one_in(&rng, 50)) coex_gc_global_store(&shared, slots[i]);
         if (rng_one_in(&rng, 50)) COEX_GC_NATIVE(usleep(20));
         if (rng_one_in(&rng, 50)) {

@@ -188,7 +188,7 @@ static void *worker(void *argument)
 
 static void post_results(test_rng *rng)
 {
-    pthread_t thread;
+    pthread_t thread = 0;
     coex_handle *slots = coex_gc_enter_frame(1);
     slots[0] = new_leaf();
     bool locals = rng_one_in(rng, 2) && !test_is_sanitized(); /* ASan does not like to see them read */

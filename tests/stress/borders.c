@@ -270,7 +270,7 @@ static void *run_foreign(void *unused)
 
 static void do_thread(worker *self)
 {
-    pthread_t thread;
+    pthread_t thread = 0;
     if (rng_one_in(&self->rng, 2)) {
         expect(pthread_create(&thread, NULL, run_foreign, NULL) == 0);
     } else {
