@@ -107,6 +107,11 @@ COEX_API int coex_gc_init_with(const coex_gc_config *config);
  * only managed thread. Without a runtime: a no-op. */
 COEX_API void coex_gc_shutdown(void);
 
+/* For libraries on top: `hook` runs at the end of every init from now on (and at once if the runtime is up), on the thread that
+ * initialises, and registers types; it does nothing else. False from it makes init fail with this thread's last error. Functions run
+ * in the order they came in; one that is known already is not added again. False: it failed, or there is no room for more. */
+COEX_API bool coex_gc_at_init(bool (*hook)(void));
+
 COEX_API const char *coex_gc_error_string(int code);
 COEX_API int coex_gc_last_error(void);           /* of this thread: why the last call that returned 0 or null did so */
 COEX_API const char *coex_gc_error_detail(void); /* the same in words, "" if there is nothing to say */

@@ -157,6 +157,13 @@ COEX_FAST void coex_fast_safepoint(void)
     if (COEX_UNLIKELY(__atomic_load_n(&coex_gc_self->limit, __ATOMIC_RELAXED) == NULL)) coex_gc_safepoint_slow();
 }
 
+/* The type of the object whose payload is there: for those who have its address anyway. Relaxed: freezing writes a flag beside it. */
+COEX_FAST uint32_t coex_gc_type_at(const void *payload)
+{
+    uint64_t header = __atomic_load_n((const uint64_t *)payload - 1, __ATOMIC_RELAXED);
+    return (uint32_t)(header >> COEX_GC_TYPE_SHIFT) & (COEX_GC_MAX_TYPES - 1);
+}
+
 /* ------------------------------------------------- under the public names */
 
 /* A function-like macro hides the symbol in calls only: its address, and (coex_gc_alloc)(…) in brackets, are the library's. */

@@ -36,6 +36,12 @@ int coex_gc_init_with(const coex_gc_config *config) { return cx_runtime_init(con
 
 void coex_gc_shutdown(void) { cx_runtime_fini(); }
 
+bool coex_gc_at_init(bool (*hook)(void))
+{
+    if (hook == NULL) return cx_error_set(COEX_GC_EINVAL, "coex_gc_at_init: no function") == COEX_GC_OK;
+    return cx_runtime_at_init(hook);
+}
+
 const char *coex_gc_error_string(int code) { return cx_error_string(code); }
 int coex_gc_last_error(void) { return cx_error_code(); }
 const char *coex_gc_error_detail(void) { return cx_error_detail(); }

@@ -24,6 +24,8 @@ static void cycle_publish_gct(struct cx_cycle *cycle, enum cx_request kind, enum
 {
     struct cx_registry *registry = &cx_world.registry;
     uint64_t request = ++cycle->epoch << 3 | kind;
+    cycle->asked_ns = cx_os_now_ns();
+    cx_event_emit(&cx_world.events, CX_EVENT_REQUEST, cycle->epoch, kind);
     cx_mutex_lock(&registry->lock);
     cx_a32_store_release(&cx_world.phase, phase);
     uint32_t count = cx_a32_load_relaxed(&registry->count);
@@ -40,7 +42,6 @@ static void cycle_publish_gct(struct cx_cycle *cycle, enum cx_request kind, enum
     }
     cx_mutex_unlock(&registry->lock);
     cycle->asked = true;
-    cycle->asked_ns = cx_os_now_ns();
     CX_POINT("handshake-published");
 }
 

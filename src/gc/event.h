@@ -1,18 +1,24 @@
-/* What the collector tells whoever listens: cycles, stops, threads that are late. src/gc emits and knows no listener by name;
- * src/diag listens. A listener is called on the thread where it happens, must be quick, and takes no lock below CX_RANK_OUTPUT. */
+/* What the collector tells whoever listens: cycles and their stages, requests and answers, threads that are late, allocations that are
+ * sampled. src/gc emits and knows no listener by name; src/diag listens. A listener is called on the thread where it happens, must be
+ * quick, and takes no lock below CX_RANK_PROFILE. Each event is a probe for tracers too (base/probe.h), which costs a nop. */
 #ifndef CX_GC_EVENT_H
 #define CX_GC_EVENT_H
 
 #include "base/atomic.h"
+#include "base/probe.h"
 
 enum cx_event_kind {
-    CX_EVENT_CYCLE_BEGIN, /* a: cycle number, b: heap bytes used */
-    CX_EVENT_MARK_END,    /* a: objects marked, b: nanoseconds from the start of the cycle */
-    CX_EVENT_SWEEP_END,   /* a: objects swept, b: nanoseconds of the sweep */
-    CX_EVENT_CYCLE_END,   /* a: cycle number, b: nanoseconds in all */
-    CX_EVENT_STOP,        /* a thread answered: a: nanoseconds on the CPU, b: by the clock on the wall */
-    CX_EVENT_HANDSHAKE,   /* a: nanoseconds from request to last answer, b: kind */
-    CX_EVENT_THREAD_LATE  /* a: thread id, b: milliseconds it is late by now */
+    CX_EVENT_CYCLE_BEGIN,  /* a: cycle number, b: heap bytes used */
+    CX_EVENT_STAGE,        /* a stage of the cycle has ended: a: its number, b: nanoseconds it took */
+    CX_EVENT_MARK_END,     /* a: objects marked, b: nanoseconds from the start of the cycle. The dead are still there to look at */
+    CX_EVENT_SWEEP_END,    /* a: objects swept, b: nanoseconds of the sweep */
+    CX_EVENT_CYCLE_END,    /* a: cycle number, b: nanoseconds in all */
+    CX_EVENT_REQUEST,      /* threads are about to be asked: a: epoch, b: kind */
+    CX_EVENT_STOP,         /* a thread answered: a: nanoseconds on the CPU, b: by the clock on the wall */
+    CX_EVENT_ANSWERED_FOR, /* the collector answered for a thread in native mode: a: thread id, b: kind */
+    CX_EVENT_HANDSHAKE,    /* a: nanoseconds from request to last answer, b: kind */
+    CX_EVENT_THREAD_LATE,  /* a: thread id, b: milliseconds it is late by now */
+    CX_EVENT_SAMPLE        /* an allocation that is sampled, by its thread: a: handle, b: bytes it stands for */
 };
 
 struct cx_event {
@@ -25,21 +31,65 @@ typedef void (*cx_event_listener)(void *context, const struct cx_event *event);
 struct cx_events {
     cx_event_listener listener; /* set before the first thread is registered, constant from then on */
     void *context;
+    cx_a64 sample_interval; /* a CX_EVENT_SAMPLE for about so many bytes; 0: none. W: listener. R: slow allocations, relaxed */
 };
 
-static inline void cx_event_emit(const struct cx_events *events, enum cx_event_kind kind, uint64_t a, uint64_t b)
+/* The kind is a constant where this is called: one probe is left of the list. */
+static inline __attribute__((always_inline)) void cx_event_probe(enum cx_event_kind kind, uint64_t a, uint64_t b)
 {
+    switch (kind) {
+    case CX_EVENT_CYCLE_BEGIN:
+        CX_PROBE(gc__begin, a, b);
+        break;
+    case CX_EVENT_STAGE:
+        CX_PROBE(stage__end, a, b);
+        break;
+    case CX_EVENT_MARK_END:
+        CX_PROBE(mark__end, a, b);
+        break;
+    case CX_EVENT_SWEEP_END:
+        CX_PROBE(sweep__end, a, b);
+        break;
+    case CX_EVENT_CYCLE_END:
+        CX_PROBE(gc__end, a, b);
+        break;
+    case CX_EVENT_REQUEST:
+        CX_PROBE(request, a, b);
+        break;
+    case CX_EVENT_STOP:
+        CX_PROBE(stop, a, b);
+        break;
+    case CX_EVENT_ANSWERED_FOR:
+        CX_PROBE(answered__for, a, b);
+        break;
+    case CX_EVENT_HANDSHAKE:
+        CX_PROBE(handshake, a, b);
+        break;
+    case CX_EVENT_THREAD_LATE:
+        CX_PROBE(thread__late, a, b);
+        break;
+    case CX_EVENT_SAMPLE:
+        CX_PROBE(alloc__sample, a, b);
+        break;
+    }
+}
+
+static inline __attribute__((always_inline)) void cx_event_emit(const struct cx_events *events, enum cx_event_kind kind, uint64_t a,
+                                                                uint64_t b)
+{
+    cx_event_probe(kind, a, b);
     if (events->listener != 0) {
         struct cx_event event = {kind, a, b};
         events->listener(events->context, &event);
     }
 }
 
-/* Implemented by src/diag: starts listening, and stops. */
-void cx_event_listen(struct cx_events *events);
+/* Implemented by src/diag: starts listening (a code, with the error recorded, if what the options ask for can't be had), and stops. */
+int cx_event_listen(struct cx_events *events);
 void cx_event_deafen(struct cx_events *events);
-/* Around fork: nobody writes in between. */
+/* Around fork: nobody writes in between. The child records nothing: the file is its parent's. */
 void cx_event_fork_lock(void);
-void cx_event_fork_unlock(void);
+void cx_event_fork_parent(void);
+void cx_event_fork_child(void);
 
 #endif

@@ -37,8 +37,7 @@ static int runtime_up_stacks(void) { return cx_stacks_init(&cx_world.stacks); }
 static int runtime_up_registry(void) { return cx_registry_init(&cx_world.registry); }
 static int runtime_up_events(void)
 {
-    cx_event_listen(&cx_world.events);
-    return COEX_GC_OK;
+    return cx_event_listen(&cx_world.events);
 }
 static int runtime_up_collector(void)
 {
@@ -120,7 +119,7 @@ static void runtime_fork_prepare(void)
 static void runtime_fork_parent(void)
 {
     if (cx_runtime_is_up()) {
-        cx_event_fork_unlock();
+        cx_event_fork_parent();
         runtime_fork_lock(false);
         cx_collector_fork_parent();
     }
@@ -140,7 +139,7 @@ static void runtime_fork_child(void)
         cx_grey_fork_child(&cx_world.grey);
         cx_weak_fork_child();
         cx_finalize_fork_child();
-        cx_event_fork_unlock();
+        cx_event_fork_child();
         runtime_fork_lock(false);
         cx_collector_fork_child();
     }
@@ -178,13 +177,53 @@ static int runtime_bring_up(const coex_gc_config *config)
     return COEX_GC_OK;
 }
 
+/* ------------------------------------------------------------------ hooks */
+
+enum { RUNTIME_HOOKS = 64 };
+
+/* Under the life lock; stay from one life to the next. */
+static struct {
+    bool (*run[RUNTIME_HOOKS])(void);
+    int count;
+} runtime_hooks;
+
+static int runtime_run_hooks(void)
+{
+    for (int i = 0; i < runtime_hooks.count; i++) {
+        if (runtime_hooks.run[i]()) continue;
+        return cx_error_code() != COEX_GC_OK ? cx_error_code()
+                                             : cx_error_set(COEX_GC_EINVAL, "a function of coex_gc_at_init has failed");
+    }
+    return COEX_GC_OK;
+}
+
+bool cx_runtime_at_init(bool (*hook)(void))
+{
+    cx_mutex_lock(&cx_world.life);
+    bool known = false;
+    for (int i = 0; i < runtime_hooks.count; i++) known = known || runtime_hooks.run[i] == hook;
+    bool done = known || runtime_hooks.count < RUNTIME_HOOKS;
+    if (!done) cx_error_set(COEX_GC_ELIMIT, "coex_gc_at_init: there are %d functions already", RUNTIME_HOOKS);
+    if (!known && done) {
+        done = !cx_runtime_is_up() || hook();
+        if (done) runtime_hooks.run[runtime_hooks.count++] = hook;
+    }
+    cx_mutex_unlock(&cx_world.life);
+    return done;
+}
+
+/* ------------------------------------------------------------------- life */
+
 int cx_runtime_init(const coex_gc_config *config)
 {
     cx_mutex_lock(&cx_world.life);
     int code = cx_runtime_is_up() ? cx_error_set(COEX_GC_EALREADY, "the runtime is initialised already") : runtime_bring_up(config);
-    if (code == COEX_GC_OK && !cx_attach_self()) {
-        code = cx_error_code();
-        runtime_bring_down();
+    if (code == COEX_GC_OK) {
+        code = cx_attach_self() ? runtime_run_hooks() : cx_error_code();
+        if (code != COEX_GC_OK) {
+            if (cx_thread_self() != NULL) cx_detach_self(cx_thread_self());
+            runtime_bring_down();
+        }
     }
     cx_mutex_unlock(&cx_world.life);
     return code;

@@ -9,5 +9,7 @@ int cx_runtime_init(const coex_gc_config *config);
 /* The caller is the only thread in managed mode, or cx_fatal. False: there is no runtime. */
 bool cx_runtime_fini(void);
 bool cx_runtime_is_up(void);
+/* See coex_gc_at_init. */
+bool cx_runtime_at_init(bool (*hook)(void));
 
 #endif

@@ -142,6 +142,7 @@ void cx_safepoint_answer_for_gct(struct cx_thread *thread)
     CX_POINT("answer-for-native");
     safepoint_answer(thread, cx_request_kind(request), false);
     cx_a64_store_release(&thread->acked, request);
+    cx_event_emit(&cx_world.events, CX_EVENT_ANSWERED_FOR, cx_a64_load_relaxed(&thread->os_id), cx_request_kind(request));
 }
 
 /* Takes the frame, and some more below it, out of the frozen range and scans them, and everything above that is popped with it: a callee

@@ -1,0 +1,66 @@
+/* Coex values: what all collections share.
+ *
+ * A *word* is 64 bits: plain bits (an integer, the bits of a double), or a reference: a handle, an immediate or null. Which of the two
+ * a collection holds is said when it is made; references are traced.
+ *
+ * Errors. A function that can't do what it is asked returns its null (0, false, NULL), changes nothing, and records why:
+ * coex_last_status() of the same thread tells until the next one fails. Success records nothing. Null and wrong kinds are
+ * COEX_STATUS_KIND, an index outside is COEX_STATUS_RANGE. Handles that name no object are misuse, as everywhere.
+ *
+ * Rooting. The rules of gc.h: arguments are kept rooted by the caller until the call returns, a result is to be stored before the next
+ * safepoint. Every function here that makes something is a safepoint; those that only look say so.
+ *
+ * Sharing. Values are immutable: any number of threads may use one at once. Builders (transients) and iterators belong to one thread. */
+#ifndef COEX_COLLECTIONS_VALUE_H
+#define COEX_COLLECTIONS_VALUE_H
+
+#include <coex/gc.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum coex_status {
+    COEX_STATUS_OK = 0,
+    COEX_STATUS_MEMORY,  /* memory or handles are exhausted, or a limit is reached */
+    COEX_STATUS_KIND,    /* null, or a value of another kind than this takes */
+    COEX_STATUS_RANGE,   /* an index or a range outside of the value */
+    COEX_STATUS_TEXT,    /* not valid UTF-8, or not the text of what was asked for */
+    COEX_STATUS_SIZE,    /* larger than such a value can be */
+    COEX_STATUS_STALE,   /* a builder that was finished, or an iterator of something that changed */
+    COEX_STATUS_MISSING, /* no such key */
+    COEX_STATUS_CLOSED,  /* a channel that was closed */
+    COEX_STATUS_TIMEOUT, /* time ran out first */
+    COEX_STATUS_SYSTEM   /* the operating system refused: reading or writing a file, say */
+} coex_status;
+
+COEX_API coex_status coex_last_status(void);
+COEX_API void coex_clear_status(void);
+COEX_API const char *coex_status_string(coex_status status);
+
+typedef enum coex_kind {
+    COEX_KIND_NULL = 0,
+    COEX_KIND_IMMEDIATE,
+    COEX_KIND_OTHER, /* an object that is none of the following */
+    COEX_KIND_STRING,
+    COEX_KIND_ARRAY,
+    COEX_KIND_LIST,
+    COEX_KIND_MAP,
+    COEX_KIND_SET,
+    COEX_KIND_JSON,
+    COEX_KIND_CELL,
+    COEX_KIND_MUTABLE_ARRAY,
+    COEX_KIND_CHANNEL,
+    COEX_KIND_BUILDER,
+    COEX_KIND_ITERATOR
+} coex_kind;
+
+/* What a reference word is. Looks only. */
+COEX_API coex_kind coex_kind_of(coex_handle word);
+COEX_API const char *coex_kind_string(coex_kind kind);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,125 @@
+/* See common.h. */
+#include "collections/common.h"
+
+#include "base/os.h"
+
+#include <string.h>
+
+struct cx_values cx_values;
+
+static __thread coex_status value_status;
+
+coex_status coex_last_status(void) { return value_status; }
+void coex_clear_status(void) { value_status = COEX_STATUS_OK; }
+
+coex_handle cx_fail(coex_status status)
+{
+    value_status = status;
+    return 0;
+}
+
+coex_handle cx_fail_memory(void) { return cx_fail(COEX_STATUS_MEMORY); }
+
+const char *coex_status_string(coex_status status)
+{
+    static const char *const text[] = {
+        [COEX_STATUS_OK] = "no error",
+        [COEX_STATUS_MEMORY] = "out of memory",
+        [COEX_STATUS_KIND] = "a value of another kind than this takes",
+        [COEX_STATUS_RANGE] = "an index or a range outside of the value",
+        [COEX_STATUS_TEXT] = "not valid text",
+        [COEX_STATUS_SIZE] = "larger than such a value can be",
+        [COEX_STATUS_STALE] = "a builder or an iterator that can't be used any more",
+        [COEX_STATUS_MISSING] = "no such key",
+        [COEX_STATUS_CLOSED] = "the channel is closed",
+        [COEX_STATUS_TIMEOUT] = "time ran out",
+        [COEX_STATUS_SYSTEM] = "the operating system refused",
+    };
+    return (size_t)status < sizeof text / sizeof text[0] ? text[status] : "unknown status";
+}
+
+/* ------------------------------------------------------------------ types */
+
+static const struct value_row {
+    const coex_gc_type *type;
+    coex_kind kind;
+} value_rows[] = {
+#define VALUE_ROW(name, kind) {&cx_type_##name, COEX_KIND_##kind},
+    CX_VALUE_TYPES(VALUE_ROW)
+#undef VALUE_ROW
+        {NULL, COEX_KIND_NULL}};
+
+static bool value_register(void)
+{
+    while (cx_values.seed[0] == 0) { /* the first time */
+        for (int i = 0; i < 4; i++) cx_values.seed[i] = cx_os_random();
+    }
+    for (int i = 0; i < CX_VALUE_TYPE_COUNT; i++) {
+        cx_values.id[i] = coex_gc_register_type(value_rows[i].type);
+        if (cx_values.id[i] == 0) return false;
+    }
+    return true;
+}
+
+__attribute__((constructor)) static void value_load(void) { coex_gc_at_init(value_register); }
+
+coex_kind coex_kind_of(coex_handle word)
+{
+    if (word == 0) return COEX_KIND_NULL;
+    if (coex_is_immediate(word)) return COEX_KIND_IMMEDIATE;
+    uint32_t id = coex_gc_type_of(word);
+    uint32_t near = id - cx_values.id[0]; /* registered one after the other, unless another thread did so meanwhile */
+    if (near < CX_VALUE_TYPE_COUNT && cx_values.id[near] == id) return value_rows[near].kind;
+    for (int i = 0; i < CX_VALUE_TYPE_COUNT; i++) {
+        if (cx_values.id[i] == id) return value_rows[i].kind;
+    }
+    return COEX_KIND_OTHER;
+}
+
+const char *coex_kind_string(coex_kind kind)
+{
+    static const char *const text[] = {"null", "immediate", "object", "string",        "array",   "list",    "map",
+                                       "set",  "json",      "cell",   "mutable array", "channel", "builder", "iterator"};
+    return (size_t)kind < sizeof text / sizeof text[0] ? text[kind] : "unknown kind";
+}
+
+/* ---------------------------------------------------------------- hashing */
+
+static uint64_t hash_rotate(uint64_t x, unsigned by) { return x << by | x >> (64 - by); }
+
+static void hash_round(uint64_t v[4])
+{
+    v[0] += v[1];
+    v[2] += v[3];
+    v[1] = hash_rotate(v[1], 13) ^ v[0];
+    v[3] = hash_rotate(v[3], 16) ^ v[2];
+    v[0] = hash_rotate(v[0], 32);
+    v[2] += v[1];
+    v[0] += v[3];
+    v[1] = hash_rotate(v[1], 17) ^ v[2];
+    v[3] = hash_rotate(v[3], 21) ^ v[0];
+    v[2] = hash_rotate(v[2], 32);
+}
+
+/* SipHash (Aumasson, Bernstein 2012) with one round per word and three at the end. */
+uint64_t cx_hash_bytes(const void *bytes, uint64_t count)
+{
+    const unsigned char *at = bytes;
+    uint64_t v[4] = {cx_values.seed[0] ^ 0x736f6d6570736575u, cx_values.seed[1] ^ 0x646f72616e646f6du,
+                     cx_values.seed[0] ^ 0x6c7967656e657261u, cx_values.seed[1] ^ 0x7465646279746573u};
+    uint64_t word;
+    for (uint64_t left = count; left >= 8; left -= 8, at += 8) {
+        memcpy(&word, at, 8);
+        v[3] ^= word;
+        hash_round(v);
+        v[0] ^= word;
+    }
+    word = count << 56;
+    for (unsigned i = 0; i < count % 8; i++) word |= (uint64_t)at[i] << (8 * i);
+    v[3] ^= word;
+    hash_round(v);
+    v[0] ^= word;
+    v[2] ^= 0xff;
+    for (int i = 0; i < 3; i++) hash_round(v);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}

@@ -1,0 +1,60 @@
+/* What all collections share inside: the types, the status, hashing.
+ *
+ * Every heap type of the collections has one row in CX_VALUE_TYPES and one descriptor, cx_type_<name>, in its module's file. All are
+ * registered at each init of the runtime (coex_gc_at_init), so that their ids are there before any value is. */
+#ifndef CX_COLLECTIONS_COMMON_H
+#define CX_COLLECTIONS_COMMON_H
+
+#include <coex/collections/value.h>
+#include <coex/gc.h>
+
+/* Row: X(name, kind). Internal nodes, which no caller ever has in hand, are of kind OTHER. */
+#define CX_VALUE_TYPES(X)
+
+enum cx_value_type {
+#define CX_VALUE_ENUM(name, kind) CX_TYPE_##name,
+    CX_VALUE_TYPES(CX_VALUE_ENUM)
+#undef CX_VALUE_ENUM
+        CX_VALUE_TYPE_COUNT
+};
+
+#define CX_VALUE_EXTERN(name, kind) extern const coex_gc_type cx_type_##name;
+CX_VALUE_TYPES(CX_VALUE_EXTERN)
+#undef CX_VALUE_EXTERN
+
+struct cx_values {
+    uint32_t id[CX_VALUE_TYPE_COUNT + 1]; /* type ids of this life. W: init. Constant while the runtime is up */
+    uint64_t seed[4];                     /* of hashes; drawn once per process */
+};
+extern struct cx_values cx_values;
+
+/* The payload of a value of this type, or NULL: null, an immediate, or an object of another type. */
+static inline void *cx_value_as(coex_handle word, enum cx_value_type type)
+{
+    if (word == 0 || coex_is_immediate(word)) return NULL;
+    void *payload = coex_gc_handle_deref(word);
+    return payload != NULL && coex_gc_type_at(payload) == cx_values.id[type] ? payload : NULL;
+}
+
+/* Records why something fails. The results are the nulls to return: return cx_fail(COEX_STATUS_RANGE); */
+coex_handle cx_fail(coex_status status);
+static inline bool cx_fail_false(coex_status status) { return cx_fail(status) != 0; }
+/* The same after an allocation gave 0. */
+coex_handle cx_fail_memory(void);
+
+/* Keyed, so that nobody outside can make keys collide: SipHash-1-3 for bytes, two keyed folded multiplications for a word. */
+uint64_t cx_hash_bytes(const void *bytes, uint64_t count);
+
+static inline uint64_t cx_hash_fold(uint64_t a, uint64_t b)
+{
+    __uint128_t product = (__uint128_t)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static inline uint64_t cx_hash_word(uint64_t word)
+{
+    uint64_t mixed = cx_hash_fold(word ^ cx_values.seed[0], cx_values.seed[2] | 1);
+    return cx_hash_fold(mixed ^ cx_values.seed[1], cx_values.seed[3] | 1);
+}
+
+#endif
