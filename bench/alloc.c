@@ -1,19 +1,25 @@
 /* What an allocation costs: 32 bytes and one store into them, dropped at once.
  *
  * First without the collector: a round allocates so many megabytes, two full cycles after it (not in the time) give space and handles
- * back, and the next round has the same memory again. Then with everything in the time: the default configuration, a tree of a million
+ * back, and the next round has the same memory again; one thread, two threads, and two processes that share nothing. Then with everything in the time: the default configuration, a tree of a million
  * objects that every cycle marks, and garbage as fast as it can be made. */
 #include "support/bench.h"
 
 #include <coex/gc.h>
 #include <coex/gc_diag.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum {
     PAYLOAD = 32,
     OBJECT = PAYLOAD + 8, /* with its header */
     LIVE_OBJECTS = 1000000,
-    ROUNDS = 31,
+    ROUNDS = 34,
+    WARM_UP = 3,
     BUSY_ROUNDS = 5,
     BUSY_OBJECTS = 25000000
 };
@@ -36,6 +42,15 @@ static void begin(uint64_t heap)
     type = coex_gc_register_type(&node);
 }
 
+static void allocate(uint64_t objects)
+{
+    for (uint64_t i = objects; i != 0; i--) {
+        void *payload;
+        if (coex_gc_alloc_at(PAYLOAD, type, &payload) == 0) bench_fail("out of memory: %s", coex_gc_error_detail());
+        ((uint64_t *)payload)[2] = i;
+    }
+}
+
 static void prepare(void *argument, unsigned number)
 {
     (void)argument, (void)number;
@@ -48,11 +63,7 @@ static void run(void *argument, unsigned number)
     const struct job *job = argument;
     (void)number;
     coex_gc_leave_native();
-    for (uint64_t i = job->objects; i != 0; i--) {
-        void *payload;
-        if (coex_gc_alloc_at(PAYLOAD, type, &payload) == 0) bench_fail("out of memory: %s", coex_gc_error_detail());
-        ((uint64_t *)payload)[2] = i;
-    }
+    allocate(job->objects);
 }
 
 static void finish(void *argument, unsigned number)
@@ -64,22 +75,13 @@ static void finish(void *argument, unsigned number)
 static const struct bench_work work = {prepare, run, finish};
 
 /* Nanoseconds that a thread needs for an object. */
-static double allocate(void *argument)
+static double allocate_busily(void *argument)
 {
     struct job *job = argument;
     coex_gc_enter_native();
     double seconds = bench_threads(job->threads, &work, job);
     coex_gc_leave_native();
     return seconds / (double)job->objects * 1e9;
-}
-
-/* The same; afterwards everything is free again, handles included. */
-static double allocate_and_collect(void *argument)
-{
-    double nanoseconds = allocate(argument);
-    coex_gc_collect();
-    coex_gc_collect();
-    return nanoseconds;
 }
 
 static double report(const char *what, const struct bench_sample *sample)
@@ -92,23 +94,121 @@ static double report(const char *what, const struct bench_sample *sample)
     return bench_lowest(sample);
 }
 
+/* ------------------------------------------------------------ without collection */
+
+/* What the parties of a measurement share: threads of one process, or processes with a runtime each. They meet before and after each
+ * round, and allocate at the same time; in between everything is given back, handles included. */
+struct yard {
+    _Atomic unsigned met[ROUNDS][3];
+    unsigned parties;
+    uint64_t objects;
+    double seconds[2][ROUNDS];
+};
+
+static void meet(struct yard *yard, unsigned round, unsigned place)
+{
+    atomic_fetch_add(&yard->met[round][place], 1);
+    while (atomic_load(&yard->met[round][place]) < yard->parties) bench_relax();
+}
+
+static void allocate_round(struct yard *yard, unsigned number, unsigned round)
+{
+    meet(yard, round, 0);
+    double begin = bench_now();
+    allocate(yard->objects);
+    yard->seconds[number][round] = bench_now() - begin;
+    meet(yard, round, 1);
+}
+
+struct party {
+    struct yard *yard;
+    unsigned number;
+};
+
+static void *thread_main(void *argument)
+{
+    const struct party *party = argument;
+    bench_pin(party->number);
+    coex_gc_register_thread();
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        allocate_round(party->yard, party->number, round);
+        coex_gc_enter_native(); /* waits for the others and for the one that collects */
+        if (party->number == 0) {
+            coex_gc_leave_native();
+            coex_gc_collect();
+            coex_gc_collect();
+            coex_gc_enter_native();
+        }
+        meet(party->yard, round, 2);
+        coex_gc_leave_native();
+    }
+    coex_gc_unregister_thread();
+    return NULL;
+}
+
+/* A process with a runtime and so many threads of it, the first of them with this number. */
+static pid_t start_process(struct yard *yard, unsigned first, unsigned threads)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child != 0) return child;
+    begin((uint64_t)2 << 30); /* a quarter of it can be taken before a cycle starts */
+    coex_gc_enter_native();
+    pthread_t thread[2];
+    struct party party[2];
+    for (unsigned i = 0; i < threads; i++) {
+        party[i] = (struct party){yard, first + i};
+        if (pthread_create(&thread[i], NULL, thread_main, &party[i]) != 0) bench_fail("no thread");
+    }
+    for (unsigned i = 0; i < threads; i++) pthread_join(thread[i], NULL);
+    _exit(0);
+}
+
+/* Nanoseconds of an object in each round, as long as the slowest party took. The first rounds bring pages in, and are left out. */
+static struct bench_sample run_yard(uint64_t objects, unsigned processes, unsigned threads)
+{
+    struct yard *yard = mmap(NULL, sizeof *yard, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (yard == MAP_FAILED) bench_fail("out of memory");
+    yard->parties = processes * threads;
+    yard->objects = objects;
+    for (unsigned i = 0; i < processes; i++) {
+        if (start_process(yard, i, threads) < 0) bench_fail("no process");
+    }
+    int status;
+    for (unsigned i = 0; i < processes; i++) {
+        if (wait(&status) < 0 || status != 0) bench_fail("a process has failed");
+    }
+    struct bench_sample sample = {.rounds = ROUNDS - WARM_UP};
+    for (unsigned round = WARM_UP; round < ROUNDS; round++) {
+        const double *a = yard->seconds[0], *b = yard->seconds[1];
+        sample.value[round - WARM_UP] = (a[round] > b[round] ? a[round] : b[round]) / (double)objects * 1e9;
+    }
+    munmap(yard, sizeof *yard);
+    bench_sort(&sample);
+    return sample;
+}
+
+static double report_warm(const char *what, uint64_t megabytes, const struct bench_sample *sample)
+{
+    char row[80];
+    snprintf(row, sizeof row, "%s, %llu MB each", what, (unsigned long long)megabytes);
+    return report(row, sample);
+}
+
+/* Two processes share nothing but the machine: what two threads could be at best. */
 static void measure_warm(uint64_t megabytes, bool judged)
 {
-    struct job alone = {megabytes * 1000000 / OBJECT, 1}, both = {alone.objects, 2};
-    struct bench_sample one = {.rounds = ROUNDS}, two = {.rounds = ROUNDS};
-    char row[80];
-    begin((uint64_t)2 << 30);                           /* a quarter of it can be taken before a cycle starts */
-    bench_repeat(&one, 3, allocate_and_collect, &both); /* pages come from the system now, and not while we measure */
-    bench_repeat(&one, ROUNDS, allocate_and_collect, &alone);
-    bench_repeat(&two, ROUNDS, allocate_and_collect, &both);
-    snprintf(row, sizeof row, "one thread, %llu MB", (unsigned long long)megabytes);
-    double best_one = report(row, &one);
-    snprintf(row, sizeof row, "two threads, %llu MB each", (unsigned long long)megabytes);
-    double best_two = report(row, &two);
+    uint64_t objects = megabytes * 1000000 / OBJECT;
+    struct bench_sample one = run_yard(objects, 1, 1), apart = run_yard(objects, 2, 1), two = run_yard(objects, 1, 2);
+    double best_one = report_warm("one thread", megabytes, &one);
+    double best_apart = report_warm("two processes", megabytes, &apart);
+    double best_two = report_warm("two threads", megabytes, &two);
+    bench_result("coex: allocating, two processes against one", 2 * best_one / best_apart, "times", BENCH_NO_GOAL, 0);
     bench_result("coex: allocating, two threads against one", 2 * best_one / best_two, "times",
                  judged ? BENCH_AT_LEAST : BENCH_NO_GOAL, 1.8);
-    coex_gc_shutdown();
 }
+
+/* ---------------------------------------------------------------- with collection */
 
 static coex_handle build(uint64_t count)
 {
@@ -134,7 +234,7 @@ static void measure_busy(unsigned threads, const char *what)
     coex_handle *slots = coex_gc_enter_frame(1);
     slots[0] = build(LIVE_OBJECTS);
     coex_gc_get_stats(&before);
-    bench_repeat(&sample, BUSY_ROUNDS, allocate, &job);
+    bench_repeat(&sample, BUSY_ROUNDS, allocate_busily, &job);
     coex_gc_get_stats(&after);
     report(what, &sample);
     bench_note("(%llu cycles in %u rounds)", (unsigned long long)(after.collections_completed - before.collections_completed),
@@ -153,6 +253,7 @@ int main(void)
     bench_result("the machine: a cache line from core to core", machine.core_to_core, "ns", BENCH_NO_GOAL, 0);
     if (!calm) bench_note("(busy, or its cores are far apart: how allocation scales can't be judged now)");
     measure_warm(4, calm);
+    measure_warm(16, calm);
     measure_warm(64, calm);
     bench_heading("The same, with collection in the time (%.1f million objects live)", LIVE_OBJECTS / 1e6);
     measure_busy(1, "one thread");

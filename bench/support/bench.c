@@ -37,11 +37,13 @@ static int compare(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
+void bench_sort(struct bench_sample *sample) { qsort(sample->value, sample->rounds, sizeof sample->value[0], compare); }
+
 void bench_repeat(struct bench_sample *sample, unsigned rounds, double (*run)(void *argument), void *argument)
 {
     sample->rounds = rounds < BENCH_MAX_ROUNDS ? rounds : BENCH_MAX_ROUNDS;
     for (unsigned i = 0; i < sample->rounds; i++) sample->value[i] = run(argument);
-    qsort(sample->value, sample->rounds, sizeof sample->value[0], compare);
+    bench_sort(sample);
 }
 
 double bench_lowest(const struct bench_sample *sample) { return sample->value[0]; }
@@ -67,7 +69,7 @@ struct member {
 };
 
 /* The n-th of the cores that this process may use. */
-static void pin(unsigned number)
+void bench_pin(unsigned number)
 {
     cpu_set_t all, one;
     if (sched_getaffinity(0, sizeof all, &all) != 0) return;
@@ -97,7 +99,7 @@ static void *member_main(void *argument)
 {
     struct member *member = argument;
     struct crew *crew = member->crew;
-    pin(member->number);
+    bench_pin(member->number);
     if (crew->work->prepare != NULL) crew->work->prepare(crew->argument, member->number);
     begin_together(crew);
     member->begin = bench_now();

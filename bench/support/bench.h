@@ -23,6 +23,7 @@ struct bench_sample {
 
 /* Calls `run` so often, and sorts what it returned. */
 void bench_repeat(struct bench_sample *sample, unsigned rounds, double (*run)(void *argument), void *argument);
+void bench_sort(struct bench_sample *sample);
 double bench_lowest(const struct bench_sample *sample);
 double bench_median(const struct bench_sample *sample);
 double bench_highest(const struct bench_sample *sample);
@@ -39,6 +40,17 @@ struct bench_work {
 /* Does the work on so many threads, which begin to run together; seconds from there to the end of the last one. Each has a core of its
  * own as long as there are enough. */
 double bench_threads(unsigned count, const struct bench_work *work, void *argument);
+
+/* This thread keeps to the core of that number, of those it may use. */
+void bench_pin(unsigned number);
+
+/* For the body of a loop that waits. */
+static inline void bench_relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
 
 /* What this machine gives to two threads just now. A virtual machine's cores may lie near each other or far apart, and others may use
  * them: both change from one minute to the next, and no figure of two threads means anything without them. */

@@ -4,5 +4,12 @@
 #define COEX_COLLECTIONS_H
 
 #include <coex/collections/value.h>
+#include <coex/collections/list.h>
+#include <coex/collections/cell.h>
+#include <coex/collections/array.h>
+#include <coex/collections/string.h>
+#include <coex/collections/channel.h>
+#include <coex/collections/map.h>
+#include <coex/collections/set.h>
 
 #endif

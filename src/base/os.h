@@ -3,6 +3,8 @@
 #ifndef CX_BASE_OS_H
 #define CX_BASE_OS_H
 
+#include "base/atomic.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,6 +46,13 @@ uint64_t cx_os_thread_cpu_ns(void); /* time on the CPU of this thread */
 void cx_os_sleep_ns(uint64_t nanoseconds);
 void cx_os_yield(void); /* lets another thread have the core, if one wants it */
 uint64_t cx_os_random(void);
+unsigned cx_os_cores(void); /* that this process may use, as it was when it was first asked */
+
+/* Sleeps while *word is `expected`, until somebody wakes it or the monotonic clock reads `until` (UINT64_MAX: never). False: that time is
+ * reached. True may come for no reason: look again. No cancellation point. */
+bool cx_os_wait_on(const cx_a32 *word, uint32_t expected, uint64_t until);
+/* Wakes one thread that waits on the word. The word may be gone by now: then nobody waits on it, and a wake is nothing. */
+void cx_os_wake_one(const cx_a32 *word);
 
 /* Threads of the library itself: all signals blocked. */
 typedef struct cx_os_thread {
@@ -52,6 +61,9 @@ typedef struct cx_os_thread {
 bool cx_os_thread_start(cx_os_thread *thread, const char *name, void (*body)(void *), void *argument);
 void cx_os_thread_join(cx_os_thread *thread);
 uint64_t cx_os_thread_id(void); /* of the calling thread, as tools show it */
+uint64_t cx_os_process_id(void);
+/* The name that a thread of this process has now; false: there is no such thread any more. */
+bool cx_os_thread_name(uint64_t id, char *name, size_t room);
 
 /* Run `hook(argument)` when the calling thread exits; NULL takes it back. One hook a thread. False: no room. */
 bool cx_os_at_thread_exit(void (*hook)(void *), void *argument);
@@ -62,6 +74,21 @@ void cx_os_allow_cancellation(int before);
 
 /* Hooks around fork, once and for all; false: no room. */
 bool cx_os_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
+
+/* At the end of the process, when exit runs; false: no room. */
+bool cx_os_at_exit(void (*hook)(void));
+
+/* What an address in code is called: function+offset (file), as far as the dynamic linker knows. Writes a line, never fails. */
+void cx_os_symbol(const void *address, char *text, size_t room);
+
+/* The return addresses of the callers, innermost first; returns how many. The first call may allocate. */
+unsigned cx_os_backtrace(void **addresses, unsigned most);
+
+/* Tells of each range of code of this process: where it lies, and in which file at which offset. False: the system does not say. */
+bool cx_os_code_maps(void (*tell)(void *context, uint64_t start, uint64_t end, uint64_t offset, const char *path), void *context);
+
+/* A regular file, or nothing of that name yet: something that another file may take the place of. */
+bool cx_os_is_plain_file(const char *path);
 
 const char *cx_os_environment(const char *name); /* NULL if it is not set */
 

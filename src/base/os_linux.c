@@ -5,14 +5,20 @@
 #include "base/atomic.h"
 
 #include <errno.h>
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,6 +52,7 @@ bool cx_range_reserve_part(cx_range *range, size_t bytes, size_t least, unsigned
     for (;;) {
         void *base = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (base != MAP_FAILED) {
+            madvise(base, bytes, MADV_DONTDUMP); /* what is never used is not in a core file */
             *range = (cx_range){.base = base, .reserved = bytes, .committed = 0};
             return true;
         }
@@ -60,6 +67,7 @@ bool cx_range_commit(cx_range *range, size_t bytes)
     if (bytes <= range->committed) return true;
     if (bytes > range->reserved) return false;
     if (mprotect(range->base + range->committed, bytes - range->committed, PROT_READ | PROT_WRITE) != 0) return false;
+    madvise(range->base + range->committed, bytes - range->committed, MADV_DODUMP);
     if (range->huge)
         madvise(range->base + range->committed, bytes - range->committed, MADV_HUGEPAGE); /* a wish: no matter if it is refused */
     range->committed = bytes;
@@ -118,6 +126,31 @@ uint64_t cx_os_random(void)
     return value;
 }
 
+unsigned cx_os_cores(void)
+{
+    static cx_a32 cached; /* every thread computes the same value */
+    uint32_t cores = cx_a32_load_relaxed(&cached);
+    if (cores == 0) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        int counted = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+        cores = counted > 0 ? (uint32_t)counted : 2; /* more cores than a set has room for */
+        cx_a32_store_relaxed(&cached, cores);
+    }
+    return cores;
+}
+
+/* FUTEX_WAIT_BITSET takes a point in time, and that of the monotonic clock. */
+bool cx_os_wait_on(const cx_a32 *word, uint32_t expected, uint64_t until)
+{
+    struct timespec time = {.tv_sec = (time_t)(until / 1000000000u), .tv_nsec = (long)(until % 1000000000u)};
+    long result = syscall(SYS_futex, &word->v, FUTEX_WAIT_BITSET_PRIVATE, expected, until == UINT64_MAX ? NULL : &time, NULL,
+                          FUTEX_BITSET_MATCH_ANY);
+    return result == 0 || errno != ETIMEDOUT;
+}
+
+void cx_os_wake_one(const cx_a32 *word) { syscall(SYS_futex, &word->v, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0); }
+
 struct os_start {
     void (*body)(void *);
     void *argument;
@@ -158,6 +191,20 @@ bool cx_os_thread_start(cx_os_thread *thread, const char *name, void (*body)(voi
 void cx_os_thread_join(cx_os_thread *thread) { pthread_join((pthread_t)thread->id, NULL); }
 
 uint64_t cx_os_thread_id(void) { return (uint64_t)syscall(SYS_gettid); }
+uint64_t cx_os_process_id(void) { return (uint64_t)getpid(); }
+
+bool cx_os_thread_name(uint64_t id, char *name, size_t room)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%llu/comm", (unsigned long long)id);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    ssize_t length = read(file, name, room - 1);
+    close(file);
+    if (length <= 0) return false;
+    name[length - (name[length - 1] == '\n')] = '\0';
+    return true;
+}
 
 /* The hook of a thread lives in its own storage: the key's value is only what makes the destructor run. */
 struct os_exit_hook {
@@ -199,6 +246,47 @@ void cx_os_allow_cancellation(int before) { pthread_setcancelstate(before, NULL)
 bool cx_os_at_fork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
 {
     return pthread_atfork(prepare, parent, child) == 0;
+}
+
+bool cx_os_at_exit(void (*hook)(void)) { return atexit(hook) == 0; }
+
+void cx_os_symbol(const void *address, char *text, size_t room)
+{
+    Dl_info found;
+    if (dladdr(address, &found) == 0 || found.dli_fname == NULL) {
+        snprintf(text, room, "%p", address);
+        return;
+    }
+    const char *slash = strrchr(found.dli_fname, '/'), *file = slash != NULL ? slash + 1 : found.dli_fname;
+    const char *name = found.dli_sname != NULL ? found.dli_sname : "";
+    const void *from = found.dli_sname != NULL ? found.dli_saddr : found.dli_fbase; /* without a name: addr2line takes the offset */
+    snprintf(text, room, "%s+%#llx (%s)", name, (unsigned long long)((uintptr_t)address - (uintptr_t)from), file);
+}
+
+unsigned cx_os_backtrace(void **addresses, unsigned most)
+{
+    int count = backtrace(addresses, (int)most);
+    return count > 0 ? (unsigned)count : 0;
+}
+
+bool cx_os_code_maps(void (*tell)(void *context, uint64_t start, uint64_t end, uint64_t offset, const char *path), void *context)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[4096 + 128], access[8], path[4096];
+    unsigned long long start, end, offset;
+    if (maps == NULL) return false;
+    while (fgets(line, sizeof line, maps) != NULL) {
+        int fields = sscanf(line, "%llx-%llx %7s %llx %*s %*s %4095[^\n]", &start, &end, access, &offset, path);
+        if (fields == 5 && strchr(access, 'x') != NULL) tell(context, start, end, offset, path);
+    }
+    fclose(maps);
+    return true;
+}
+
+bool cx_os_is_plain_file(const char *path)
+{
+    struct stat there;
+    return lstat(path, &there) != 0 || S_ISREG(there.st_mode);
 }
 
 const char *cx_os_environment(const char *name) { return getenv(name); }

@@ -28,6 +28,16 @@ static size_t report_clamp(int written, size_t room)
     return (size_t)written < room ? (size_t)written : room - 1;
 }
 
+void cx_report_write(const char *text, size_t length)
+{
+    for (size_t at = 0; at < length;) {
+        ssize_t wrote = write(STDERR_FILENO, text + at, length - at);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote <= 0) break;
+        at += (size_t)wrote;
+    }
+}
+
 void cx_fatal(const char *format, ...)
 {
     char line[1024];
@@ -48,11 +58,6 @@ void cx_fatal(const char *format, ...)
             used += report_clamp(snprintf(line + used, sizeof line - used - 1, " [%s]", where), sizeof line - used - 1);
     }
     line[used++] = '\n';
-    for (size_t at = 0; at < used;) {
-        ssize_t wrote = write(STDERR_FILENO, line + at, used - at);
-        if (wrote < 0 && errno == EINTR) continue;
-        if (wrote <= 0) break;
-        at += (size_t)wrote;
-    }
+    cx_report_write(line, used);
     abort();
 }

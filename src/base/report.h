@@ -16,6 +16,9 @@
 /* Writes "coexgc: <message> [<context>]\n" in one write and aborts. */
 _Noreturn void cx_fatal(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
+/* Writes text to standard error as it is: no buffer, no lock. */
+void cx_report_write(const char *text, size_t length);
+
 /* Who describes where we are (thread, phase) in at most `room` bytes. Set once, at init; NULL: nobody. */
 typedef void (*cx_report_context)(char *text, size_t room);
 void cx_report_set_context(cx_report_context describe);

@@ -9,7 +9,55 @@
 #include <coex/gc.h>
 
 /* Row: X(name, kind). Internal nodes, which no caller ever has in hand, are of kind OTHER. */
-#define CX_VALUE_TYPES(X)
+#define CX_VALUE_TYPES(X)                                                                                                          \
+    X(list_words, LIST)                                                                                                            \
+    X(list_refs, LIST)                                                                                                             \
+    X(list_leaf_words, OTHER)                                                                                                      \
+    X(list_leaf_refs, OTHER)                                                                                                       \
+    X(list_node, OTHER)                                                                                                            \
+    X(list_sized, OTHER)                                                                                                           \
+    X(list_iterator, ITERATOR)                                                                                                     \
+    X(list_builder_words, BUILDER)                                                                                                 \
+    X(list_builder_refs, BUILDER)                                                                                                  \
+    X(edit_leaf_words, OTHER)                                                                                                      \
+    X(edit_leaf_refs, OTHER)                                                                                                       \
+    X(edit_node, OTHER)                                                                                                            \
+    X(edit_sized, OTHER)                                                                                                           \
+    X(array, ARRAY)                                                                                                                \
+    X(array_bytes, OTHER)                                                                                                          \
+    X(array_refs, OTHER)                                                                                                           \
+    X(array_builder, BUILDER)                                                                                                      \
+    X(cell, CELL)                                                                                                                  \
+    X(mutable_words, MUTABLE_ARRAY)                                                                                                \
+    X(mutable_refs, MUTABLE_ARRAY)                                                                                                 \
+    X(string, STRING)                                                                                                              \
+    X(string_view, STRING)                                                                                                         \
+    X(string_buffer, OTHER)                                                                                                        \
+    X(string_builder, BUILDER)                                                                                                     \
+    X(channel, CHANNEL)                                                                                                            \
+    X(channel_bits, OTHER)                                                                                                         \
+    X(channel_refs, OTHER)                                                                                                         \
+    X(channel_cell, OTHER)                                                                                                         \
+    X(map, MAP)                                                                                                                    \
+    X(map_node, OTHER)                                                                                                             \
+    X(map_node_keys, OTHER)                                                                                                        \
+    X(map_node_values, OTHER)                                                                                                      \
+    X(map_node_both, OTHER)                                                                                                        \
+    X(map_iterator, ITERATOR)                                                                                                      \
+    X(map_builder, BUILDER)                                                                                                        \
+    X(map_table, OTHER)                                                                                                            \
+    X(map_table_refs, OTHER)                                                                                                       \
+    X(set, SET)                                                                                                                    \
+    X(set_node, OTHER)                                                                                                             \
+    X(set_node_keys, OTHER)                                                                                                        \
+    X(json_number, JSON)                                                                                                           \
+    X(json_object, JSON)                                                                                                           \
+    X(json_large, JSON)                                                                                                            \
+    X(json_shape, OTHER)                                                                                                           \
+    X(json_index, OTHER)                                                                                                           \
+    X(json_reader, ITERATOR)                                                                                                       \
+    X(json_bytes, OTHER)                                                                                                           \
+    X(json_refs, OTHER)
 
 enum cx_value_type {
 #define CX_VALUE_ENUM(name, kind) CX_TYPE_##name,
@@ -38,7 +86,11 @@ static inline void *cx_value_as(coex_handle word, enum cx_value_type type)
 
 /* Records why something fails. The results are the nulls to return: return cx_fail(COEX_STATUS_RANGE); */
 coex_handle cx_fail(coex_status status);
-static inline bool cx_fail_false(coex_status status) { return cx_fail(status) != 0; }
+static inline bool cx_fail_false(coex_status status)
+{
+    cx_fail(status);
+    return false; /* which the compiler knows where it is inlined */
+}
 /* The same after an allocation gave 0. */
 coex_handle cx_fail_memory(void);
 

@@ -59,6 +59,16 @@ typedef enum coex_kind {
 COEX_API coex_kind coex_kind_of(coex_handle word);
 COEX_API const char *coex_kind_string(coex_kind kind);
 
+/* Whole values, nested to any depth, without recursion. Equal are: strings by content; lists and arrays of the same elements (plain bits as
+ * bits, references by this rule); maps and sets of one kind with the same keys (as the kind compares them) and equal values; json by its
+ * rule (json.h). All other reference words, null, immediates and mutable objects among them, only if they are the same word. Parts that
+ * two values share are not looked at.
+ *
+ * The hash goes with that: equal values have equal hashes within a process, in another process they are others. Never 0 for what is not
+ * null. Both poll now and then: they are safepoints. False or 0 with COEX_STATUS_MEMORY if there is no memory for deep nesting. */
+COEX_API bool coex_value_equal(coex_handle a, coex_handle b);
+COEX_API uint64_t coex_value_hash(coex_handle value);
+
 #ifdef __cplusplus
 }
 #endif

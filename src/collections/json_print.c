@@ -1,0 +1,200 @@
+/* Whole values as text, without recursion: a stack of containers that are being written, in memory outside of the heap. They need no roots: values
+ * are immutable, and the caller keeps the whole rooted. Addresses in the heap are good until the next safepoint, which is at the sink and at the poll
+ * every few hundred values: the writer's epoch tells. */
+#include "collections/json_writer.h"
+
+#include "collections/number.h"
+#include "collections/string.h"
+
+#include "base/os.h"
+
+#include <coex/collections/list.h>
+
+enum { JSON_POLL = 512 }; /* values between two polls: some microseconds */
+
+struct json_open {
+    coex_handle container;
+    uint64_t cursor, count;
+    const uint64_t *chunk; /* the element at `cursor`, and those behind it to `chunk_end`, as of `epoch` */
+    uint64_t chunk_end;
+    uint64_t epoch;
+    bool is_object;
+};
+
+struct json_printer {
+    coex_json_writer *writer;
+    struct json_open *open;
+    uint64_t depth, room;
+    uint64_t base; /* levels of the writer around the value */
+    uint64_t values;
+};
+
+static bool json_printer_push(struct json_printer *printer, coex_handle container, bool is_object, uint64_t count)
+{
+    if (printer->depth == printer->room) {
+        uint64_t room = printer->room == 0 ? 32 : printer->room * 2;
+        struct json_open *larger = cx_os_allocate(room * sizeof *larger);
+        if (larger == NULL) return cx_json_writer_fail(printer->writer, COEX_STATUS_MEMORY);
+        if (printer->depth != 0) memcpy(larger, printer->open, printer->depth * sizeof *larger);
+        cx_os_free(printer->open);
+        printer->open = larger;
+        printer->room = room;
+    }
+    printer->open[printer->depth++] = (struct json_open){.container = container, .count = count, .is_object = is_object};
+    return true;
+}
+
+static bool json_print_char(coex_json_writer *writer, char c)
+{
+    if (!json_room(writer, 1)) return false;
+    writer->buffer[writer->used++] = c;
+    return true;
+}
+
+/* A string of the heap: its address is asked for again after each safepoint. */
+static bool json_print_string(coex_json_writer *writer, coex_handle string, const char *text, uint64_t bytes)
+{
+    if (bytes <= JSON_TEXT_PIECE) {
+        uint64_t epoch = writer->epoch;
+        if (!json_room(writer, 6 * bytes + 2)) return false;
+        if (writer->epoch != epoch) json_look(string, &text, &bytes);
+        writer->buffer[writer->used++] = '"';
+        cx_json_put_text(writer, text, bytes);
+        writer->buffer[writer->used++] = '"';
+        return true;
+    }
+    if (!json_print_char(writer, '"')) return false;
+    for (uint64_t at = 0; at < bytes;) {
+        if (!json_room(writer, JSON_TEXT_ROOM)) return false;
+        json_look(string, &text, &bytes);
+        uint64_t piece = cx_json_piece(text + at, bytes - at);
+        cx_json_put_text(writer, text + at, piece);
+        at += piece;
+    }
+    return json_print_char(writer, '"');
+}
+
+static bool json_print_immediate(coex_json_writer *writer, coex_handle word)
+{
+    struct json_scalar number;
+    if (!json_room(writer, CX_NUMBER_INT_MAX)) return false;
+    if (cx_json_number(word, &number)) {
+        cx_json_put_number(writer, &number);
+        return true;
+    }
+    const char *text = word == JSON_WORD_NULL ? "null" : word == JSON_WORD_TRUE ? "true" : word == JSON_WORD_FALSE ? "false" : NULL;
+    if (text == NULL) return cx_json_writer_fail(writer, COEX_STATUS_KIND);
+    uint64_t bytes = text[0] == 'f' ? 5 : 4;
+    memcpy(writer->buffer + writer->used, text, bytes);
+    writer->used += bytes;
+    return true;
+}
+
+/* The beginning of a container, or all of an empty one. */
+static bool json_print_open(struct json_printer *printer, coex_handle json, bool is_object, uint64_t count)
+{
+    coex_json_writer *writer = printer->writer;
+    if (!json_room(writer, 2)) return false;
+    writer->buffer[writer->used++] = is_object ? '{' : '[';
+    if (count != 0) return json_printer_push(printer, json, is_object, count);
+    writer->buffer[writer->used++] = is_object ? '}' : ']';
+    return true;
+}
+
+static bool json_print_value(struct json_printer *printer, coex_handle json)
+{
+    const char *text;
+    uint64_t count;
+    if (coex_is_immediate(json)) return json_print_immediate(printer->writer, json);
+    if (json_look(json, &text, &count)) return json_print_string(printer->writer, json, text, count);
+    switch (coex_json_kind_of(json)) {
+    case COEX_JSON_OBJECT:
+        return cx_json_object_count(json, &count) && json_print_open(printer, json, true, count);
+    case COEX_JSON_ARRAY:
+        return json_print_open(printer, json, false, coex_list_len(json));
+    case COEX_JSON_NONE:
+        return cx_json_writer_fail(printer->writer, COEX_STATUS_KIND);
+    default:
+        return json_print_immediate(printer->writer, json); /* a number in an object */
+    }
+}
+
+static coex_handle json_next_element(struct json_printer *printer, struct json_open *open)
+{
+    if (open->cursor == open->chunk_end || open->epoch != printer->writer->epoch) {
+        uint64_t count = 0;
+        open->chunk = coex_list_chunk(open->container, open->cursor, &count);
+        open->chunk_end = open->cursor + count;
+        open->epoch = printer->writer->epoch;
+    }
+    open->cursor++;
+    return *open->chunk++;
+}
+
+/* Writes what comes before the next value of the innermost container: *value is that value, or 0 with the container closed. */
+static bool json_print_next(struct json_printer *printer, coex_handle *value)
+{
+    coex_json_writer *writer = printer->writer;
+    struct json_open *open = &printer->open[printer->depth - 1];
+    coex_handle key = 0;
+    const char *text = NULL;
+    uint64_t bytes = 0;
+    *value = 0;
+    bool first = open->cursor == 0;
+    bool more = open->is_object ? cx_json_object_next(open->container, &open->cursor, &key, value) : open->cursor < open->count;
+    if (!more) {
+        printer->depth--;
+        return cx_json_new_line(writer, printer->base + printer->depth) && json_print_char(writer, open->is_object ? '}' : ']');
+    }
+    if (!first && !json_print_char(writer, ',')) return false;
+    if (writer->indent != 0 && !cx_json_new_line(writer, printer->base + printer->depth)) return false;
+    if (!open->is_object) {
+        *value = json_next_element(printer, open);
+        return *value != 0 || cx_json_writer_fail(writer, COEX_STATUS_KIND);
+    }
+    json_look(key, &text, &bytes);
+    if (!json_print_string(writer, key, text, bytes) || !json_print_char(writer, ':')) return false;
+    return writer->indent == 0 || json_print_char(writer, ' ');
+}
+
+static bool json_print(struct json_printer *printer, coex_handle value)
+{
+    if (!json_print_value(printer, value)) return false;
+    while (printer->depth != 0) {
+        if (++printer->values % JSON_POLL == 0) {
+            coex_gc_safepoint();
+            printer->writer->epoch++;
+        }
+        if (!json_print_next(printer, &value) || (value != 0 && !json_print_value(printer, value))) return false;
+    }
+    return true;
+}
+
+bool coex_json_write_value(coex_json_writer *writer, coex_handle json)
+{
+    struct json_printer printer = {.writer = writer, .base = writer->depth};
+    if (!json_is_json(json)) return cx_fail_false(COEX_STATUS_KIND);
+    if (!cx_json_before_value(writer)) return false;
+    bool done = json_print(&printer, json);
+    cx_os_free(printer.open);
+    return done && cx_json_after_value(writer);
+}
+
+coex_handle coex_json_stringify(coex_handle json, int indent)
+{
+    coex_json_writer *writer = coex_json_writer_new(indent, 0);
+    if (writer == NULL) return 0;
+    coex_handle text = coex_json_write_value(writer, json) ? coex_json_writer_string(writer) : 0;
+    coex_json_writer_destroy(writer);
+    return text;
+}
+
+bool coex_json_write_file(coex_handle json, FILE *file, int indent)
+{
+    coex_json_writer *writer = coex_json_writer_to_file(file, indent, 0);
+    bool done = writer != NULL && coex_json_write_value(writer, json) && coex_json_writer_finish(writer);
+    if (done) COEX_GC_NATIVE(done = fflush(file) == 0);
+    if (writer != NULL && writer->failed == COEX_STATUS_OK && !done) cx_fail(COEX_STATUS_SYSTEM);
+    coex_json_writer_destroy(writer);
+    return done;
+}
