@@ -76,7 +76,11 @@
 #endif
 #ifdef WATERMARK
 #ifndef FRAMES
+#ifdef STACKS
+#define FRAMES 1
+#else
 #define FRAMES 3                 /* depth of thread 0's stack */
+#endif
 #endif
 #ifndef OTHER_FRAMES
 #define OTHER_FRAMES FRAMES      /* depth of the other threads' */
@@ -90,7 +94,9 @@
 /* Other features
  *   WORDS      threads hold handles before they hand them out      POLL      how a thread notices a request
  *   BLOCKS=n   the space that objects lie in: blocks of two lines  CHUNKS    a full buffer goes to the collector's list at once
- *   ASSIST     threads help to mark
+ *   ASSIST     threads help to mark                                WEAK      a weak cell (weak.pml)
+ *   STACKS     a coroutine's stack (stacks.pml)                    FINALIZERS=set   objects with a finalizer (weak.pml)
+ *   SLOTS      coex_gc_set_slot
  * Variants
  *   EXCHANGE   a store is an exchange, and shades afterwards       BLACK_FROM_SYNC   a thread goes black at SYNC already
  * Smaller worlds
@@ -131,11 +137,14 @@
 #define EXIT_SCAN           33   /* an exiting thread does not scan its frozen frames */
 #define EXIT_WAIT           34   /* ... does not wait for the collector that is scanning one */
 #define FLUSH_AFTER_FRAMES  35   /* a flush is asked for while there are frozen frames */
+#define SLOT_OLD            36   /* coex_gc_set_slot does not shade what it overwrites (SLOTS) */
+#define SLOT_NEW            37   /* ... what it writes, in SYNC and ROOTS */
 /* native mode */
 #define ENTER_CHECK         40   /* entering native mode does not look for a request */
 #define REQUEST_FIRST       41   /* the collector looks at the mode before it stores the request */
 #define LEAVE_WAIT          42   /* leaving native mode does not wait while claimed */
 #define LEAVE_BARRIER       43   /* ... does not run the return barrier for the top frame (WATERMARK) */
+#define CLAIM_SWAP          44   /* the collector claims by a plain store */
 /* threads that come and go */
 #define SPAWN_ANSWER        50   /* a parent does not answer before it spawns; the child takes over the request */
 #define SPAWN_STATE         51   /* a parent does not answer before it spawns; the child takes the state that belongs to the phase */
@@ -168,6 +177,33 @@
 #define ASSIST_RETURN       87   /* an assistant drops what it has not traced */
 /* collect() */
 #define NEXT_CYCLE          90   /* collect() is content with the cycle that is under way */
+/* coroutine stacks (STACKS) */
+#define WHITE_LEAVES       100   /* what a white thread leaves stays done */
+#define ENTER_FREEZE       101   /* a black thread does not freeze the stack that it enters */
+#define ENTER_BARRIER      102   /* ... does not run the return barrier for its top frame */
+#define SWITCH_WAIT        103   /* a switch does not wait while the collector freezes that stack */
+#define SUSPENDED_SCAN     104   /* marking may end while a suspended stack is not done */
+#define DESTROY_SCAN       105   /* what a destroyed stack holds is not scanned */
+#define START_DONE         106   /* Start leaves stacks done */
+/* weak references (WEAK) */
+#define GET_SHADE          110   /* a get does not shade */
+#define GET_SWAP_FIRST     111   /* a get shades, and then counts itself */
+#define GET_SWAP           112   /* a get goes on though its swap has failed */
+#define GET_COUNT          113   /* the collector decides whatever was got meanwhile */
+#define COUNT_FIRST        114   /* the collector reads the number after the answers */
+#define WORD_FIRST         115   /* a get reads the cell before the word */
+#define LOOK_AGAIN         116   /* a get that reads CLEARED says null at once */
+#define CLEAR_SWAP         117   /* cells are cleared by a plain store */
+#define OPEN_BEFORE_SWEEP  118   /* cells are cleared after the sweep */
+#define BORN_LIVES         119   /* born objects don't count as alive */
+#define WORD_FROM_START    120   /* MARKING begins with MARK */
+#define MARK_THEN_WORD     121   /* a get trusts a mark, whatever the word is by now (FINALIZERS) */
+#define GET_QUARANTINE     122   /* a reclaimed handle is free at once */
+/* finalizers (FINALIZERS) */
+#define FINAL_TRACED       125   /* mutators may take what is revived and not traced yet */
+#define FINAL_ROOT         126   /* the queue is no root */
+#define FINAL_SHADE        127   /* what leaves the queue is not shaded */
+#define WEAK_THEN_FINAL    128   /* the dead are revived before weak cells are cleared */
 
 #ifndef WITHOUT
 #define WITHOUT NOTHING
@@ -204,6 +240,8 @@ bit  freeing;                    /* ghost: the sweep has freed bits, and has not
 byte slots;                      /* handles whose table slot is not NULL */
 byte resting;                    /* ghost: reclaimed by the last sweep */
 byte handle_bits[THREADS];       /* handles that a record holds: allocated, slot NULL */
+#elif defined(WEAK)              /* a get relies on the quarantine */
+byte retired;                    /* W: collector */
 #else                            /* else a thread takes a handle when it makes an object, and a dead one is free at once: */
 #define retired 0                /* this is harder on the protocol than it will be, and has fewer states */
 #endif
@@ -229,7 +267,19 @@ byte sweep_next;                 /* the next block that a sweep looks at; 0: no 
 #define WHITE 0
 #define BLACK 1
 
-byte frame[THREADS * FRAMES];    /* sets of handles. W: owner, and only its top frame */
+#ifdef STACKS
+#include "stacks.pml"
+#else
+#define SHADOWS             THREADS    /* each thread has one stack, and it is on it */
+#define ON(t)               (t)
+#define ANY_SHADOW          ANY
+#define CHOOSE_SHADOW       CHOOSE
+#define STACK_IS_DONE(s)    false
+#define FREEZE_DONE(s)      skip
+#define ALL_DONE            true
+#endif
+
+byte frame[SHADOWS * FRAMES];    /* sets of handles. W: owner, and only its top frame */
 bit  pending[THREADS];           /* W: collector sets, who answers clears */
 bit  barrier[THREADS];           /* W: who answers */
 bit  colour[THREADS];            /* W: who answers */
@@ -237,21 +287,24 @@ byte buffer[THREADS];            /* a set. W: owner */
 byte old[THREADS];               /* the value that a store under way is about to overwrite */
 
 #ifdef WATERMARK
-byte top[THREADS];               /* index of the top frame */
-byte lo[THREADS], hi[THREADS];   /* frozen frames: lo <= i < hi. One word in the code, changed by compare-and-swap */
-byte done[THREADS];              /* the collector has scanned the frames below. W: collector */
-#define TOP(t)   frame[(t) * FRAMES + top[t]]
-#if FRAMES == 2
-#define ROOTED(t) (frame[(t) * FRAMES] | frame[(t) * FRAMES + 1])
+byte top[SHADOWS];               /* index of the top frame */
+byte lo[SHADOWS], hi[SHADOWS];   /* frozen frames: lo <= i < hi. One word in the code, changed by compare-and-swap */
+byte done[SHADOWS];              /* the collector has scanned the frames below. W: collector */
+#define BASE(t)  (ON(t) * FRAMES)
+#define TOP(t)   frame[BASE(t) + top[ON(t)]]
+#if FRAMES == 1
+#define ROOTED(t) frame[BASE(t)]
+#elif FRAMES == 2
+#define ROOTED(t) (frame[BASE(t)] | frame[BASE(t) + 1])
 #else
-#define ROOTED(t) (frame[(t) * FRAMES] | frame[(t) * FRAMES + 1] | frame[(t) * FRAMES + 2])
+#define ROOTED(t) (frame[BASE(t)] | frame[BASE(t) + 1] | frame[BASE(t) + 2])
 #endif
-#define DEPTH(t) ((t) == 0 -> FRAMES : OTHER_FRAMES)
-#define FROZEN(t) (lo[t] < hi[t])
+#define DEPTH(t) (ON(t) == 0 -> FRAMES : OTHER_FRAMES)
+#define FROZEN(s) (lo[s] < hi[s])
 #else
 #define TOP(t)    frame[t]
 #define ROOTED(t) frame[t]       /* what a thread may use: an argument is rooted in the frame of some caller */
-#define FROZEN(t) false
+#define FROZEN(s) false
 #endif
 
 #ifdef MODES
@@ -281,6 +334,10 @@ bit  live[THREADS];              /* registered. W: under the registry lock */
 #define LIVE(t) live[t]
 #else
 #define LIVE(t) true
+#endif
+
+#if defined(WEAK) || defined(FINALIZERS)
+#include "weak.pml"
 #endif
 
 /* -------------------------------------------------------------------------------------------------------- the collector */
@@ -319,10 +376,13 @@ inline compute_reach()
 {
   reach = SET(field[0]);
   gi = 0;
-  do :: gi < THREADS * FRAMES -> reach = reach | frame[gi]; gi++ :: else -> break od;
+  do :: gi < SHADOWS * FRAMES -> reach = reach | frame[gi]; gi++ :: else -> break od;
   gi = 0;
   do :: gi < THREADS -> reach = reach | SET(old[gi]); gi++ :: else -> break od;
   gi = 0;
+#ifdef FINALIZERS
+  reach = reach | queue;
+#endif
   do
   :: gi < HANDLES ->
        gh = 1;
@@ -343,16 +403,25 @@ inline compute_reach()
  *   A handle that is marked, or is on the collector's list and so about to be, is passed over in a buffer.
  *   Born decides nothing for a handle that is marked.
  *   What the sweep has passed is alive, whether by mark or by birth.
- *   From the sweep to Start, marks and born bits decide only what gets into buffers, and those are dropped at IDLE. */
+ *   From the sweep to Start, marks and born bits decide only what gets into buffers, and those are dropped at IDLE; marks of lines
+ *   decide nothing when no block is being swept. */
 #if (WITHOUT < 10 || WITHOUT > 29) && !defined(UNREDUCED)
 #define REDUCED
 inline forget(i) { buffer[i] = (phase == IDLE -> 0 : buffer[i] & ~(marked | handed)) }
 inline reduce()
 {
-  if :: phase == IDLE -> marked = 0; born = 0; handed = 0 :: else fi;
+  if :: phase == IDLE -> marked = 0; born = 0; handed = 0; reduce_lines() :: else fi;
   EACH_THREAD(forget); handed = handed & ~marked; born = born & ~marked
 }
 inline reduce_swept(set) { marked = marked | (born & (set)); born = born & ~(set) }
+#ifdef BLOCKS
+inline reduce_lines()
+{
+  if :: block_state[1] != SWEEPING && block_state[BLOCKS] != SWEEPING -> line_marked = 0; line_held = 0 :: else fi
+}
+#else
+inline reduce_lines() { skip }
+#endif
 #else
 inline reduce() { skip }
 inline reduce_swept(set) { skip }
@@ -409,6 +478,23 @@ inline answer_idle(t)
   barrier[t] = 0; colour[t] = WHITE; buffer[t] = 0
 }
 
+#ifdef WATERMARK
+inline freeze(s, end) { lo[s] = 0; hi[s] = end; done[s] = 0; FREEZE_DONE(s) }
+
+/* The frames of the stack that t is on, below `end`. If a black thread was on it and has frozen it in this cycle, what lies above is to
+ * be scanned, and nothing is frozen anew. */
+inline answer_frames(t, end)
+{
+  if
+  :: STACK_IS_DONE(ON(t)) ->
+       gi = hi[ON(t)];
+       do :: gi <= top[ON(t)] -> buffer[t] = buffer[t] | (frame[BASE(t) + gi] & ~marked); gi++ :: else -> break od;
+       gi = 0
+  :: else -> freeze(ON(t), end)
+  fi
+}
+#endif
+
 /* By the thread itself, at a safepoint. */
 inline answer(t)
 {
@@ -419,7 +505,7 @@ inline answer(t)
        if :: without(SYNC_HANDSHAKE) -> barrier[t] = 1 :: else fi;
        if :: without(ROOT_SCAN) :: else -> buffer[t] = buffer[t] | (TOP(t) & ~marked) fi;        /* INV-ROOTS-1 */
 #ifdef WATERMARK
-       lo[t] = 0; done[t] = 0; hi[t] = top[t];                        /* freeze all but the top frame */
+       answer_frames(t, top[ON(t)]);                                  /* freeze all but the top frame */
 #endif
        blacken(t);
        hand_over(t)
@@ -507,6 +593,9 @@ inline allocate()
     allocated = allocated | SET(h);
     born = born | (colour[me] == BLACK -> SET(h) : 0);
 #endif
+#ifdef FINALIZERS
+    listed = listed | FINALIZABLE(h);
+#endif
 #ifdef BLOCKS
     line_of[h] = hole[me];
 #endif
@@ -584,7 +673,7 @@ inline take_hole()
        hole[me] = LOWEST_LINE(line_free & LINES_OF(block[me]));
        line_free = line_free & ~LINE(hole[me]);
        printf("T%d: takes line %d\n", me, hole[me]) };
-     atomic { if :: colour[me] == BLACK && !without(BLACK_HOLE) -> line_held = line_held | LINE(hole[me]) :: else fi }
+     atomic { if :: colour[me] == BLACK && !without(BLACK_HOLE) -> line_held = line_held | LINE(hole[me]) :: else fi; reduce() }
   :: atomic { block[me] != 0 && hole[me] == 0 && (line_free & LINES_OF(block[me])) == 0 ->
        printf("T%d: gives up block %d\n", me, block[me]); block_state[block[me]] = USED; block[me] = 0 }
   :: atomic { block[me] == 0 && (TAKEABLE(1) || (BLOCKS > 1 && TAKEABLE(BLOCKS))) ->          /* under the heap's lock */
@@ -637,10 +726,15 @@ inline shade_new()
 /* ---- the return barrier ---- */
 
 #ifdef WATERMARK
+#ifdef STACKS
+#define SETTABLE (top[ON(me)] > 0 || stack_state[OTHER(me)] == SUSPENDED)
+#else
+#define SETTABLE (top[ON(me)] > 0)
+#endif
 /* Frozen frames that are all scanned are written down as "none", whatever the numbers: fewer states. */
-inline settle(t)
+inline settle(s)
 {
-  if :: lo[t] == hi[t] && done[t] == lo[t] -> lo[t] = 0; hi[t] = 0; done[t] = 0 :: else fi
+  if :: lo[s] == hi[s] && done[s] == lo[s] -> lo[s] = 0; hi[s] = 0; done[s] = 0 :: else fi
 }
 
 /* The frozen frames from x up are to be the thread's own again: those that nobody has scanned it scans itself, also those that it is
@@ -650,7 +744,7 @@ inline scan_own(from, to)
 {
   gi = from;
   do
-  :: gi < to && (!without(SCAN_DROPPED) || gi == x) -> buffer[me] = buffer[me] | (frame[me * FRAMES + gi] & ~marked); gi++
+  :: gi < to && (!without(SCAN_DROPPED) || gi == x) -> buffer[me] = buffer[me] | (frame[BASE(me) + gi] & ~marked); gi++
   :: gi < to && without(SCAN_DROPPED) && gi != x -> gi++
   :: else -> break
   od;
@@ -659,12 +753,12 @@ inline scan_own(from, to)
 inline thaw()
 {
   if
-  :: atomic { hi[me] <= x && lo[me] <= x }                            /* nothing of it is frozen */
-  :: atomic { hi[me] > x || lo[me] > x ->
-       v2 = hi[me]; hi[me] = (lo[me] > x -> lo[me] : x);              /* compare-and-swap: cuts the range */
+  :: atomic { hi[ON(me)] <= x && lo[ON(me)] <= x }                            /* nothing of it is frozen */
+  :: atomic { hi[ON(me)] > x || lo[ON(me)] > x ->
+       v2 = hi[ON(me)]; hi[ON(me)] = (lo[ON(me)] > x -> lo[ON(me)] : x);              /* compare-and-swap: cuts the range */
        printf("T%d: frozen frames from %d are its own\n", me, x) };
-     atomic { lo[me] <= x || done[me] >= lo[me] || without(RETURN_WAIT) };
-     atomic { d_step { scan_own(hi[me], v2); v2 = 0; reduce(); settle(me) }; maybe_full(me) }
+     atomic { lo[ON(me)] <= x || done[ON(me)] >= lo[ON(me)] || without(RETURN_WAIT) };
+     atomic { d_step { scan_own(hi[ON(me)], v2); v2 = 0; reduce(); settle(ON(me)) }; maybe_full(me) }
   fi
 }
 #endif
@@ -775,21 +869,84 @@ again:
 
 #ifdef WATERMARK
   /* ---- call, with at most one argument ---- */
-  :: atomic { top[me] + 1 < DEPTH(me) -> pick_or_null(v, ROOTED(me)); top[me]++; TOP(me) = SET(v);
-       printf("T%d: calls, frame %d has o%d\n", me, top[me], v); v = 0 }
+  :: atomic { top[ON(me)] + 1 < DEPTH(me) -> pick_or_null(v, ROOTED(me)); top[ON(me)]++; TOP(me) = SET(v);
+       printf("T%d: calls, frame %d has o%d\n", me, top[ON(me)], v); v = 0 }
   /* ---- return by one frame or unwind by two, with at most one result ---- */
-  :: atomic { top[me] > 0 ->
+  :: atomic { top[ON(me)] > 0 ->
        pick_or_null(v, ROOTED(me));
-       if :: x = top[me] - 1 :: top[me] > 1 -> x = top[me] - 2 fi };
+       if :: x = top[ON(me)] - 1 :: top[ON(me)] > 1 -> x = top[ON(me)] - 2 fi };
 #if WITHOUT != RETURN_BARRIER
      thaw();
 #endif
      d_step {
-       do :: top[me] > x -> TOP(me) = 0; top[me]-- :: else -> break od;
+       do :: top[ON(me)] > x -> TOP(me) = 0; top[ON(me)]-- :: else -> break od;
        put_into_frame(v);
        printf("T%d: returns o%d to frame %d\n", me, v, x);
        x = 0; v = 0
      }
+#endif
+
+#ifdef SLOTS
+  /* ---- coex_gc_set_slot: an older frame of one's own stack, or one of a stack that nobody is on. The steps before the store touch
+   *      nothing that others see, but for reading the phase: an old one shades more ---- */
+  :: atomic { SETTABLE ->
+       if
+       :: top[ON(me)] > 0 -> x = BASE(me) + top[ON(me)] - 1
+       :: top[ON(me)] > 1 -> x = BASE(me) + top[ON(me)] - 2
+#ifdef STACKS
+       :: stack_state[OTHER(me)] == SUSPENDED -> x = OTHER(me) * FRAMES + top[OTHER(me)]
+#endif
+       fi;
+       pick_or_null(h, frame[x]); pick_or_null(v, ROOTED(me));
+       d_step {
+         old[me] = h;
+         if :: colour[me] == BLACK && !without(SLOT_OLD) -> shade_old() :: else fi;
+         if :: barrier[me] && !without(SLOT_NEW) -> shade_new() :: else fi;
+         frame[x] = (me < LOCALS -> frame[x] & ~SET(h) : 0) | SET(v);
+         printf("T%d: sets a slot of frame %d from o%d to o%d\n", me, x, h, v);
+         old[me] = 0; x = 0; v = 0; h = 0
+       } }
+#endif
+
+#ifdef STACKS
+  /* ---- coroutines ---- */
+  :: switch_stack()
+  :: renew_stack()
+#endif
+
+#ifdef WEAK
+  /* ---- a weak cell: fill it; get what is in it. No safepoint inside ---- */
+  :: atomic { ROOTED(me) != 0 -> pick(v, ROOTED(me)); cell = v; printf("T%d: the weak cell is o%d\n", me, v); v = 0 }
+  :: atomic { cell != 0 && !IN(TOP(me), cell) -> goto get };
+get:
+#if WITHOUT == WORD_FIRST
+     atomic { v = cell; target[me] = v };
+     atomic { x = word };
+#else
+     atomic { x = word };
+     atomic { v = cell; target[me] = v };
+#endif
+     atomic {
+       if
+       :: colour[me] == WHITE || v == 0 || x == OPEN || IN(born, v) && !without(BORN_LIVES) -> end_get(v)
+       :: else -> h = IN(marked, v)
+       fi };
+     if
+     :: atomic { h -> h = 0; if :: word == x || without(MARK_THEN_WORD) -> end_get(v) :: else -> get_again() fi }
+     :: atomic { !h && x == CLEARED -> if :: word == CLEARED || without(LOOK_AGAIN) -> say_null() :: else -> get_again() fi }
+     :: atomic { !h && x == MARKING ->
+#if WITHOUT == GET_SWAP_FIRST
+          shade(me, v) };
+        atomic {
+#endif
+          if :: word == MARKING -> gets = 1 :: word != MARKING && without(GET_SWAP) :: else -> get_again() fi };
+        atomic { if :: without(GET_SHADE) || stale[me] :: else -> shade(me, v) fi; end_get(v) }
+     fi
+#endif
+
+#ifdef FINALIZERS
+  /* ---- take an object that was found dead ---- */
+  :: take_finalizable()
 #endif
 
 #ifdef MODES
@@ -828,7 +985,7 @@ in_native:
 #endif
        printf("T%d: leaves native mode\n", me)
 #ifdef WATERMARK
-       ; x = top[me]
+       ; x = top[ON(me)]
 #endif
      };
 #ifdef WATERMARK
@@ -863,22 +1020,26 @@ in_native:
      atomic { handle_bits[me] = 0; available = 1 };
 #endif
 #ifdef WATERMARK
-     atomic { v2 = hi[me]; hi[me] = lo[me] };
-     atomic { done[me] >= lo[me] || without(EXIT_WAIT) };
-     atomic { d_step { if :: without(EXIT_SCAN) :: else -> scan_own(hi[me], v2) fi; v2 = 0; reduce() } };
+     atomic { v2 = hi[ON(me)]; hi[ON(me)] = lo[ON(me)] };
+     atomic { done[ON(me)] >= lo[ON(me)] || without(EXIT_WAIT) };
+     atomic { d_step { if :: without(EXIT_SCAN) :: else -> scan_own(hi[ON(me)], v2) fi; v2 = 0; reduce() } };
 #endif
      atomic {
        if :: without(EXIT_BUFFER) -> buffer[me] = 0 :: else -> hand_over(me) fi;
 #ifdef WATERMARK
-       lo[me] = 0; hi[me] = 0; done[me] = 0;
-       do :: top[me] > 0 -> TOP(me) = 0; top[me]-- :: else -> break od;
+       lo[ON(me)] = 0; hi[ON(me)] = 0; done[ON(me)] = 0;
+       do :: top[ON(me)] > 0 -> TOP(me) = 0; top[ON(me)]-- :: else -> break od;
 #endif
 #ifdef WORDS
        /* INV-THREAD-4: its handles stay with the record. If they should be born by now and are not, they are abandoned. */
        if :: colour[me] == WHITE && phase >= ROOTS && !without(ABANDON_WHITE) -> handle_bits[me] = 0 :: else fi;
 #endif
 #ifdef BLOCKS
-       if :: block[me] != 0 -> block_state[block[me]] = USED :: else fi; block[me] = 0; hole[me] = 0;
+       if
+       :: block[me] != 0 -> block_state[block[me]] = USED; line_free = line_free & ~LINES_OF(block[me])        /* until it is swept */
+       :: else
+       fi;
+       block[me] = 0; hole[me] = 0;
 #endif
        TOP(me) = 0; pending[me] = 0; barrier[me] = 0; colour[me] = WHITE; looked[me] = 0; live[me] = 0;
        goto unborn }
@@ -929,7 +1090,25 @@ inline request(i)
 #define NATIVE_ONE(i)  (TO_LOOK(i) && mode[i] == IN_NATIVE)
 #define MANAGED_ONE(i) (TO_LOOK(i) && mode[i] != IN_NATIVE)
 
+#define NOBODY         THREADS
+
 inline early_look(i) { if :: LIVE(i) && mode[i] == MANAGED -> looked[i] = 1 :: else fi }
+
+/* The collector has found thread t native, with a request. By now it may have come back, have answered, and even be native again, or gone:
+ * the claim is a compare-and-swap, and then it looks at the request again (INV-NATIVE-3). */
+inline claim(t)
+{
+  atomic {
+    if
+    :: mode[t] == IN_NATIVE || without(CLAIM_SWAP) -> mode[t] = CLAIMED; printf("C: claims T%d\n", t)
+    :: else -> t = NOBODY
+    fi };
+  if
+  :: atomic { t == NOBODY -> t = 0 }
+  :: atomic { t != NOBODY && !pending[t] -> mode[t] = IN_NATIVE; t = 0 }
+  :: atomic { t != NOBODY && pending[t] }; answer_for(t)
+  fi
+}
 
 /* Thread t is claimed; this is answer() by another hand. */
 inline answer_for(t)
@@ -939,7 +1118,7 @@ inline answer_for(t)
   :: atomic { phase == SYNC  -> answer_sync(t) }
   :: atomic { phase == ROOTS ->
 #ifdef WATERMARK
-       lo[t] = 0; done[t] = 0; hi[t] = top[t] + 1 };                  /* freeze the whole stack */
+       answer_frames(t, top[ON(t)] + 1) };                            /* freeze the whole stack */
 #else
        handed = handed | TOP(t) };
 #endif
@@ -968,7 +1147,7 @@ inline answer_for(t)
 #ifdef MODES
 #define ANSWER_FOR_NATIVE \
   :: atomic { ANY(MANAGED_ONE) -> CHOOSE(v, MANAGED_ONE); looked[v] = 1; v = 0 } \
-  :: atomic { ANY(NATIVE_ONE) -> CHOOSE(v, NATIVE_ONE); mode[v] = CLAIMED; printf("C: claims T%d\n", v) }; answer_for(v)
+  :: atomic { ANY(NATIVE_ONE) -> CHOOSE(v, NATIVE_ONE) }; claim(v)
 #else
 #define ANSWER_FOR_NATIVE
 #endif
@@ -1017,20 +1196,26 @@ inline trace_one()
 }
 
 #ifdef WATERMARK
-#define ANY_FROZEN ANY(FROZEN)
-/* The oldest frozen frame of some thread: claim it, scan it, say so. INV-SHADOW-2: meanwhile its thread waits if
- * it needs it, also to exit. */
+#define ANY_FROZEN ANY_SHADOW(FROZEN)
+/* The oldest frozen frame of some stack: claim it, scan it, say so. INV-SHADOW-2: meanwhile its thread waits if it needs it, also to
+ * exit. */
 inline scan_frozen()
 {
   atomic { grey == 0 && ANY_FROZEN ->
-    CHOOSE(t, FROZEN);
+    CHOOSE_SHADOW(t, FROZEN);
     v = lo[t]; lo[t]++;                                /* compare-and-swap of the range */
-    printf("C: claims frame %d of T%d\n", v, t) };
-  atomic { assert(LIVE(t)); mark_set(frame[t * FRAMES + v]); printf("C: scans frame %d of T%d\n", v, t) };
+    printf("C: claims frame %d of stack %d\n", v, t) };
+  atomic { assert(LIVE(t)); mark_set(frame[t * FRAMES + v]); printf("C: scans frame %d of stack %d\n", v, t) };
   atomic { assert(LIVE(t)); done[t] = v + 1; d_step { settle(t); t = 0; v = 0 } }
 }
 #else
 #define ANY_FROZEN false
+#endif
+
+#if defined(WEAK) || defined(FINALIZERS)
+#define MARKED ended
+#else
+#define MARKED sweep
 #endif
 
 #ifdef CHUNKS
@@ -1067,6 +1252,9 @@ inline reclaim(dead)
   gi = 0;
   slots = slots & ~(dead);
   resting = dead;
+#endif
+#ifdef WEAK
+  reclaim_weak(dead);
 #endif
 #ifdef COLLECT
   garbage = garbage & ~(dead);
@@ -1108,7 +1296,12 @@ inline sweep_handles()
 inline sweep_one(q)
 {
   if
+#if defined(WEAK) && WITHOUT != GET_QUARANTINE
+  :: IN(retired, q) -> retired = retired & ~SET(q); allocated = allocated & ~SET(q)
+  :: DEAD(allocated & SET(q)) != 0 -> reclaim(SET(q)); retired = retired | SET(q)
+#else
   :: DEAD(allocated & SET(q)) != 0 -> reclaim(SET(q)); allocated = allocated & ~SET(q)
+#endif
   :: else
   fi;
   reduce_swept(SET(q))
@@ -1165,6 +1358,12 @@ proctype collector()
 
 start:
   /* ---- Start, handle by handle; SYNC ---- */
+#if defined(STACKS) && WITHOUT != START_DONE
+  atomic { NONE_DONE };
+#endif
+#if defined(WEAK) && WITHOUT != WORD_FROM_START
+  atomic { word = MARKING };
+#endif
 #ifdef BLOCKS
   atomic { line_marked = 0; line_held = 0 };
 #endif
@@ -1201,11 +1400,21 @@ start:
 
   /* ---- MARK ---- */
   AWAIT_THEN(phase = MARK);
+#if WITHOUT == WORD_FROM_START
+  atomic { word = MARKING };
+#endif
+#if defined(FINALIZERS) && WITHOUT != FINAL_ROOT
+  atomic { mark_set(queue) };
+#endif
   atomic { take_handed(); if :: without(GLOBAL_SCAN) :: else -> mark_set(SET(field[0])) fi };        /* INV-ROOTS-2 */
+marking:
   do
   :: atomic { grey != 0 -> trace_one() }
 #ifdef WATERMARK
   :: scan_frozen()
+#endif
+#if defined(STACKS)
+  :: freeze_suspended()
 #endif
 #ifdef ASSIST
   :: atomic { (handed & ~marked) != 0 -> take_handed() }
@@ -1214,19 +1423,41 @@ start:
   :: atomic { answered && grey == 0 && QUIET -> answered = 0; if :: news :: else -> goto sweep fi }
 #else
   /* INV-FLUSH-2: a flush starts with nothing grey and nothing frozen. */
-  :: atomic { (grey == 0 || without(FLUSH_AFTER_TRACE)) && (!ANY_FROZEN || without(FLUSH_AFTER_FRAMES)) ->
+  :: atomic { (grey == 0 || without(FLUSH_AFTER_TRACE)) && (!ANY_FROZEN && ALL_DONE || without(FLUSH_AFTER_FRAMES)) ->
 #ifdef CHUNKS
        brought = 0;
 #endif
        if :: without(FLUSH) -> goto sweep :: else fi;
+#ifdef WEAK
+       gets = 0;
+#endif
        publish(MARK) };
      /* INV-FLUSH-1: marking ends after a round in which nobody marks anything: no handle came that was still unmarked. */
-     AWAIT_THEN(if :: BROUGHT_NOTHING && grey == 0 && !ANY_FROZEN -> goto sweep :: else -> take_handed() fi);
+     AWAIT_THEN(if :: BROUGHT_NOTHING && grey == 0 && !ANY_FROZEN -> goto MARKED :: else -> take_handed() fi);
 #if WITHOUT == FLUSH_AGAIN
      do :: atomic { grey != 0 -> trace_one() } :: atomic { grey == 0 -> goto sweep } od
 #endif
 #endif
   od;
+
+#if defined(WEAK) || defined(FINALIZERS)
+ended:
+#endif
+#ifdef WEAK
+#if WITHOUT == COUNT_FIRST
+  atomic { gets = 0 };
+#endif
+  decide();
+#if WITHOUT != OPEN_BEFORE_SWEEP && WITHOUT != WEAK_THEN_FINAL
+  clear_cells();
+#endif
+#endif
+#ifdef FINALIZERS
+  revive();
+#endif
+#if WITHOUT == WEAK_THEN_FINAL
+  clear_cells();
+#endif
 
 sweep:
   /* ---- sweep ---- */
@@ -1260,6 +1491,9 @@ sweep:
 
 inline start_thread(t)
 {
+#ifdef STACKS
+  on[t] = t; stack_state[t] = ACTIVE;
+#endif
 #ifdef SPAWN
   live[t] = (t == 0); mode[t] = (t == 0 -> IN_NATIVE : MANAGED);
 #endif

@@ -445,3 +445,31 @@ TEST(a_finalizer_does_not_run_before_what_its_object_refers_to_is_marked)
     if (last_words == 0) actor_do(a, finalize);
     finish(expect_target);
 }
+
+static void make_weak_dying(actor *self)
+{
+    make_dying(self);
+    self->slot[1] = coex_gc_alloc(8, dying);
+    self->slot[0] = coex_gc_weak_new(self->slot[1]);
+    self->slot[1] = 0;
+}
+
+/* The get has read word and cell when the decision falls, and looks at the mark when the dead that have a finalizer are marked. */
+TEST(a_get_that_meets_the_decision_before_the_mark_does_not_return_what_will_be_finalized)
+{
+    NEEDS_POINTS();
+    start(make_weak_dying);
+    hold *flush = run_to_last_flush();
+    hold *getting = hold_actor(a, "weak-between-cell-and-mark");
+    actor_begin(a, get);
+    hold_await(getting);
+    hold *traced = hold_collector("weak-before-forgetting");
+    let_go(flush);
+    hold_await(traced);
+    let_go(getting);
+    actor_await(a);
+    actor_do(a, expect_nothing);
+    let_go(traced);
+    run_out();
+    finish(expect_cleared);
+}
