@@ -8,7 +8,7 @@ DESTDIR ?=
 
 export DESTDIR
 .DEFAULT_GOAL := help
-.PHONY: help run test test-% bench model install format check clean build-%
+.PHONY: help run test test-% bench model fuzz install format check clean build-%
 
 # A pattern for the presets: release, dev, checked, asan, tsan, hard.
 build-%:
@@ -41,6 +41,10 @@ bench: ## build the benchmarks and run them
 model: ## model-check the protocol
 	@scripts/bootstrap model
 	@models/run
+
+fuzz: ## run the fuzz targets for a minute (clang)
+	@scripts/bootstrap fuzz
+	@scripts/fuzz
 
 install: ## install headers, libraries, coexgc.pc and the CMake package under PREFIX (/usr/local)
 	@scripts/bootstrap build

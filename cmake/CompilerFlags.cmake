@@ -35,6 +35,15 @@ if(COEX_SANITIZE)
     endif()
 endif()
 
+# The library tells libFuzzer which way it went; only the fuzz targets have its main().
+if(COEX_FUZZ)
+    if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+        message(FATAL_ERROR "COEX_FUZZ needs clang")
+    endif()
+    add_compile_options(-fsanitize=fuzzer-no-link)
+    add_link_options(-fsanitize=fuzzer-no-link)
+endif()
+
 if(COEX_HARDEN)
     include(CheckPIESupported)
     check_pie_supported(LANGUAGES C)

@@ -41,7 +41,8 @@ extern "C" {
 
 /* ---------------------------------------------------------------- handles */
 
-/* The name of an object; 0 is null. Bits 62 and 63 of a handle are always clear. */
+/* The name of an object; 0 is null. Bits 62 and 63 of a handle are always clear. In `checked` builds a handle carries a generation, and
+ * one whose object is gone is told from one that was given out again; take it as a whole there, too. */
 typedef uint64_t coex_handle;
 
 #define COEX_NULL ((coex_handle)0)
@@ -84,12 +85,20 @@ typedef struct coex_gc_config {
     uint64_t shadow_stack_slots;  /* words of shadow stack a thread may use */
     uint64_t gc_threads;          /* 1, or 0: the cycle runs in slices on the mutators, see coex_gc_step */
     uint64_t safepoint_warn_ms;   /* a thread that has not answered after this long is named */
-    uint64_t trace_level;         /* 0: silent; 1: a line per cycle */
+    uint64_t trace_level;         /* 0: silent; 1: the phases of each cycle; more: see coex_gc_set_trace_level */
     coex_gc_out_of_memory out_of_memory;
-    void *context;   /* for out_of_memory */
-    uint64_t stress; /* debugging: ask for a cycle every so many slow allocations; 0: off */
-    bool poison;     /* debugging: overwrite freed memory */
-    bool verify;     /* debugging: mark again independently before each sweep, abort on a missed object */
+    void *context;        /* for out_of_memory */
+    uint64_t stress;      /* debugging: ask for a cycle at every so-manieth allocation of a thread; 0: off */
+    bool poison;          /* debugging: overwrite freed memory */
+    bool verify;          /* debugging: mark again independently before each sweep, abort on a missed object */
+    uint64_t stress_from; /* ... beginning with this one; 0: with the first that is due. Narrow the two to find a missing root */
+    uint64_t stress_to;   /* ... and up to this one; 0: for ever */
+    bool stress_random;   /* ... with random gaps of that many on average, the same in every run */
+    bool gctrace;         /* a line for each cycle, as Go's gctrace has it; see docs/debugging.md */
+    bool stale;    /* debugging: freed handles stay out of use as long as possible, and the report of one that is used says what
+                             it was: its type, where it was allocated, the cycle that freed it */
+    bool barriers; /* debugging, in `checked` builds: find references that were written without a barrier */
+    const char *events; /* a file for coex_gc_trace_start (<coex/gc_diag.h>) to begin with; NULL: none. The text is copied */
 } coex_gc_config;
 
 /* Fill with the defaults and set `size`. */

@@ -1,6 +1,6 @@
 /* Coex: the words that compiled code may touch, and the few numbers it needs. Everything here is ABI: offsets do not change
  * within a soname. Each word is listed once, in the tables below; the struct, its layout assertions (src/gc/layout.h), and
- * docs/abi.md (printed by tools/layout) all come from them. */
+ * docs/abi.md (printed by coexgc layout) all come from them. */
 #ifndef COEX_GC_H
 #include <coex/gc.h> /* comes back here */
 #elif !defined(COEX_GC_ABI_H)
@@ -21,7 +21,7 @@
     X(uint64_t, barrier, 56, "owner", "not 0: stores into objects take the slow path")                                             \
     X(void **, table, 64, "constant", "payload address of each handle; type shapes lie below it, see COEX_GC_SHAPE")
 
-/* A handle's low 36 bits index the table. The header word before each payload is handle | type << 36 | flags << 56. In an object
+/* A handle's low 36 bits index the table; the rest is 0, but for the generation that those of `checked` builds have above them. The header word before each payload is handle | type << 36 | flags << 56. In an object
  * of variable size the payload size stands before the header. */
 #define COEX_GC_HANDLE_BITS           36
 #define COEX_GC_TYPE_SHIFT            36

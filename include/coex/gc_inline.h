@@ -164,6 +164,9 @@ COEX_FAST uint32_t coex_gc_type_at(const void *payload)
     return (uint32_t)(header >> COEX_GC_TYPE_SHIFT) & (COEX_GC_MAX_TYPES - 1);
 }
 
+/* The same for the payload's bytes; only for an object whose type is of variable size. */
+COEX_FAST uint64_t coex_gc_size_at(const void *payload) { return ((const uint64_t *)payload)[-2]; }
+
 /* ------------------------------------------------- under the public names */
 
 /* A function-like macro hides the symbol in calls only: its address, and (coex_gc_alloc)(…) in brackets, are the library's. */

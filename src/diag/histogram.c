@@ -21,6 +21,7 @@ void cx_histogram_add(struct cx_histogram *histogram, uint64_t value)
 {
     cx_a64_add_relaxed(&histogram->bucket[histogram_bucket(value)], 1);
     cx_a64_add_relaxed(&histogram->count, 1);
+    cx_a64_add_relaxed(&histogram->sum, value);
     uint64_t max = cx_a64_load_relaxed(&histogram->max);
     while (value > max && !cx_a64_cas_acq_rel(&histogram->max, &max, value)) {
     }
@@ -31,6 +32,7 @@ void cx_histogram_clear(struct cx_histogram *histogram)
     for (unsigned i = 0; i < CX_HISTOGRAM_BUCKETS; i++) cx_a64_store_relaxed(&histogram->bucket[i], 0);
     cx_a64_store_relaxed(&histogram->count, 0);
     cx_a64_store_relaxed(&histogram->max, 0);
+    cx_a64_store_relaxed(&histogram->sum, 0);
 }
 
 /* What the buckets held at one moment: others go on adding. */
@@ -65,6 +67,7 @@ coex_gc_times cx_histogram_times(const struct cx_histogram *histogram)
         .p99 = histogram_percentile(&shot, 99, 100),
         .p999 = histogram_percentile(&shot, 999, 1000),
         .max = shot.max,
+        .sum = cx_a64_load_relaxed(&histogram->sum),
     };
     for (unsigned i = 0; i < CX_HISTOGRAM_BUCKETS; i++) {
         unsigned power = i < 2 ? 0 : i < 4 ? 1 : i < 8 ? 2 : i / 8 + 2;

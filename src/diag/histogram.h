@@ -12,6 +12,7 @@ enum { CX_HISTOGRAM_BUCKETS = 8 * 44 }; /* up to some hours in nanoseconds */
 struct cx_histogram {
     cx_a64 count;
     cx_a64 max;
+    cx_a64 sum;
     cx_a64 bucket[CX_HISTOGRAM_BUCKETS];
 };
 

@@ -42,26 +42,38 @@ static void stats_handles(coex_gc_stats *stats, uint64_t held)
     stats->current_handles_free = stats->current_handle_table_size - 1 - stats->current_handles_in_use - retired;
 }
 
+/* Free pieces: runs of free lines in blocks that are in use (as of the last sweep), empty blocks, and runs of free pages. */
+struct stats_free {
+    uint64_t pieces, longest, bytes;
+};
+
+static void stats_see_run(void *context, uint64_t bytes)
+{
+    struct stats_free *free = context;
+    free->pieces++;
+    free->bytes += bytes;
+    if (bytes > free->longest) free->longest = bytes;
+}
+
 static void stats_heap(coex_gc_stats *stats)
 {
     struct cx_heap *heap = &cx_world.heap;
-    uint64_t longest, runs;
-    cx_large_measure(&heap->large, &longest, &runs);
+    struct stats_free free = {0};
     cx_mutex_lock(&heap->lock);
     stats->current_heap_size = (uint64_t)heap->committed * CX_BLOCK_BYTES;
-    uint64_t free_blocks = cx_a32_load_relaxed(&heap->free_count);
+    uint64_t empty = cx_a32_load_relaxed(&heap->free_count) + heap->committed - cx_a32_load_relaxed(&heap->count);
     cx_mutex_unlock(&heap->lock);
-    stats->current_heap_size += cx_large_size(&heap->large);
+    stats->current_heap_size += cx_large_each_free(&heap->large, stats_see_run, &free);
     stats->current_heap_used = cx_a64_load_relaxed(&heap->used);
     stats->heap_growths = cx_a64_load_relaxed(&heap->growths) + cx_a64_load_relaxed(&heap->large.growths);
     stats->memory_returned = cx_a64_load_relaxed(&heap->returned) + cx_a64_load_relaxed(&heap->large.returned);
-    uint64_t hole = cx_a64_load_relaxed(&heap->swept_longest);
-    stats->largest_free_block = longest > hole ? longest : hole;
-    stats->total_free_blocks = cx_a64_load_relaxed(&heap->swept_runs) + runs;
+    uint64_t hole = empty != 0 ? CX_BLOCK_BYTES : cx_a64_load_relaxed(&heap->swept_longest);
+    stats->largest_free_block = free.longest > hole ? free.longest : hole;
+    stats->total_free_blocks = free.pieces + empty + cx_a64_load_relaxed(&heap->swept_runs);
     /* How much of the free space lies in pieces smaller than a block. */
     uint64_t scattered = cx_a64_load_relaxed(&heap->swept_free_lines) * CX_LINE_BYTES;
-    uint64_t free = scattered + free_blocks * CX_BLOCK_BYTES;
-    stats->fragmentation_ratio_percent = free == 0 ? 0 : scattered * 100 / free;
+    uint64_t all = scattered + empty * CX_BLOCK_BYTES + free.bytes;
+    stats->fragmentation_ratio_percent = all == 0 ? 0 : scattered * 100 / all;
 }
 
 static void stats_cycles(coex_gc_stats *stats)

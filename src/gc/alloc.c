@@ -74,25 +74,19 @@ static enum alloc_outcome alloc_try(struct cx_thread *self, const struct alloc_r
     *header = *handle | (uint64_t)request->type->id << COEX_GC_TYPE_SHIFT;
     cx_aptr_store_release(cx_aptr_at(&cx_world.handles.table[*handle]), header + 1);
     /* Without a place in the list it would die in silence: then it is garbage from birth, and the answer is "no memory". */
-    if (CX_UNLIKELY(request->type->descriptor->finalize != NULL) && !cx_finalize_add(*handle)) return ALLOC_NO_SPACE;
+    if (CX_UNLIKELY(request->type->descriptor->finalize != NULL) && !cx_finalize_add(cx_handle_tag(&cx_world.handles, *handle)))
+        return ALLOC_NO_SPACE;
     *payload = header + 1;
     return ALLOC_DONE;
 }
 
 /* ----------------------------------------------------- triggers and limits */
 
-static bool alloc_stress_due(struct cx_thread *self)
-{
-    if (CX_LIKELY(cx_world.config.stress == 0) || --self->stress_countdown != 0) return false;
-    self->stress_countdown = cx_world.config.stress;
-    return true;
-}
-
 /* Requests are answered here, with neither handle nor space taken (INV-ALLOC-1). */
 static void alloc_safepoint(struct cx_thread *self)
 {
     if (cx_aptr_load_relaxed(cx_aptr_at(&self->words.limit)) == NULL) cx_safepoint_poll_self(self);
-    if (CX_UNLIKELY(alloc_stress_due(self)) || CX_UNLIKELY(cx_pace_is_due())) cx_collector_async();
+    if (CX_UNLIKELY(cx_stress_is_due(&self->stress, &cx_world.config)) || CX_UNLIKELY(cx_pace_is_due())) cx_collector_async();
     uint64_t owed = cx_pace_work_owed_self(self);
     if (CX_UNLIKELY(owed != 0) && cx_collector_steps())
         cx_collector_step(self, owed);
@@ -150,6 +144,23 @@ static bool alloc_describe(struct alloc_request *request, uint64_t size, uint32_
     return size < CX_MAX_OBJECT;
 }
 
+/* Allocations that a listener wants to see some of: each tells for how many bytes it stands. */
+static void alloc_sample_self(struct cx_thread *self, coex_handle handle)
+{
+    uint64_t interval = cx_a64_load_relaxed(&cx_world.events.sample_interval);
+    if (CX_LIKELY((interval | self->tlab.sample_every) == 0)) return;
+    uint64_t points = cx_tlab_sample(&self->tlab, &self->words, interval);
+    if (points != 0) cx_event_emit(&cx_world.events, CX_EVENT_SAMPLE, handle, points * interval);
+}
+
+/* All allocations, for a listener that wants them: while it does, the thread's hole looks empty to the fast path. */
+static void alloc_tell_self(struct cx_thread *self, coex_handle handle, const void *payload)
+{
+    bool wanted = cx_event_wants(&cx_world.events, 2);
+    if (CX_UNLIKELY(self->tlab.watched != wanted)) cx_tlab_watch(&self->tlab, &self->words, wanted);
+    if (CX_UNLIKELY(wanted)) cx_world.events.tell(CX_DETAIL_ALLOC, handle, (uintptr_t)payload);
+}
+
 coex_handle cx_alloc_slow_self(struct cx_thread *self, uint64_t size, uint32_t type_id, void **payload)
 {
     struct alloc_request request;
@@ -163,5 +174,8 @@ coex_handle cx_alloc_slow_self(struct cx_thread *self, uint64_t size, uint32_t t
         outcome = alloc_try(self, &request, &handle, payload);
         if (outcome != ALLOC_DONE && alloc_ask_handler(self, size)) outcome = alloc_try(self, &request, &handle, payload);
     }
-    return outcome == ALLOC_DONE ? handle : alloc_refuse(outcome, &request);
+    if (CX_UNLIKELY(outcome != ALLOC_DONE)) return alloc_refuse(outcome, &request);
+    alloc_sample_self(self, handle);
+    alloc_tell_self(self, handle, *payload);
+    return cx_handle_tag(&cx_world.handles, handle);
 }

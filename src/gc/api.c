@@ -12,6 +12,7 @@
 #include "gc/roots.h"
 #include "gc/runtime.h"
 #include "gc/weak.h"
+#include "gc/witness.h"
 
 #include <coex/gc.h>
 #include <string.h>
@@ -63,14 +64,17 @@ coex_handle coex_gc_alloc_slow(uint64_t size, uint32_t type_id, void **payload)
     void *ignored;
     struct cx_thread *self = cx_thread_need_managed("coex_gc_alloc");
     if (type_id != 0 && cx_weak_is_type(type_id)) cx_fatal("coex_gc_alloc: type %u belongs to the runtime", type_id);
-    return cx_alloc_slow_self(self, size, type_id, payload != NULL ? payload : &ignored);
+    coex_handle fresh = cx_alloc_slow_self(self, size, type_id, payload != NULL ? payload : &ignored);
+    if (CX_UNLIKELY(cx_world.handles.graves.grave != NULL))
+        cx_grave_note_site(&cx_world.handles.graves, fresh, __builtin_return_address(0));
+    return fresh;
 }
 
 /* The payload of a handle that must name an object. */
 static void *api_object(const char *function, coex_handle h)
 {
     api_need_runtime(function);
-    if (!cx_handle_is_object(&cx_world.handles, h)) cx_fatal("%s: %#llx names no object", function, (unsigned long long)h);
+    if (!cx_handle_is_object(&cx_world.handles, h)) cx_fatal("%s: %s", function, cx_thread_grave_text(h));
     return cx_handle_payload(&cx_world.handles, h);
 }
 
@@ -78,11 +82,11 @@ static void *api_object(const char *function, coex_handle h)
 static coex_handle api_value(const char *function, coex_handle value)
 {
     if (CX_CHECKED && cx_is_reference(value) && !cx_handle_is_object(&cx_world.handles, value))
-        cx_fatal("%s: %#llx names no object", function, (unsigned long long)value);
+        cx_fatal("%s: %s", function, cx_thread_grave_text(value));
     return value;
 }
 
-static const struct cx_type *api_type(void *payload) { return cx_type_at(&cx_world.types, cx_header_type(*cx_header_of(payload))); }
+static const struct cx_type *api_type(void *payload) { return cx_type_at(&cx_world.types, cx_header_type(cx_header_read(payload))); }
 
 uint64_t coex_gc_size(coex_handle h)
 {
@@ -91,7 +95,7 @@ uint64_t coex_gc_size(coex_handle h)
     return cx_type_payload_size(api_type(payload), payload);
 }
 
-uint32_t coex_gc_type_of(coex_handle h) { return h == 0 ? 0 : cx_header_type(*cx_header_of(api_object("coex_gc_type_of", h))); }
+uint32_t coex_gc_type_of(coex_handle h) { return h == 0 ? 0 : cx_header_type(cx_header_read(api_object("coex_gc_type_of", h))); }
 
 bool coex_gc_is_handle(uint64_t word) { return cx_runtime_is_up() && cx_handle_is_object(&cx_world.handles, word); }
 
@@ -140,17 +144,33 @@ void coex_gc_store_slow(coex_handle object, uint64_t offset, coex_handle value)
     cx_barrier_store_self(self, api_field("coex_gc_store", object, offset), value);
 }
 
+/* After a store with the witness's lock: what the field holds now. */
+static void api_witness(coex_handle object, uint64_t offset, coex_handle value)
+{
+    cx_witness_note_locked(object, offset, value);
+    cx_mutex_unlock(cx_witness_lock());
+}
+
 coex_handle coex_gc_exchange(coex_handle object, uint64_t offset, coex_handle value)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_exchange");
-    return cx_barrier_exchange_self(self, api_field("coex_gc_exchange", object, offset), api_value("coex_gc_exchange", value));
+    cx_a64 *field = api_field("coex_gc_exchange", object, offset);
+    api_value("coex_gc_exchange", value);
+    if (cx_witness_is_on()) cx_mutex_lock(cx_witness_lock()); /* INV-WITNESS-1 */
+    coex_handle before = cx_barrier_exchange_self(self, field, value);
+    if (cx_witness_is_on()) api_witness(object, offset, value);
+    return before;
 }
 
 bool coex_gc_compare_exchange(coex_handle object, uint64_t offset, coex_handle *expected, coex_handle desired)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_compare_exchange");
     cx_a64 *field = api_field("coex_gc_compare_exchange", object, offset);
-    return cx_barrier_compare_exchange_self(self, field, expected, api_value("coex_gc_compare_exchange", desired));
+    api_value("coex_gc_compare_exchange", desired);
+    if (cx_witness_is_on()) cx_mutex_lock(cx_witness_lock()); /* INV-WITNESS-1 */
+    bool done = cx_barrier_compare_exchange_self(self, field, expected, desired);
+    if (cx_witness_is_on()) api_witness(object, offset, done ? desired : *expected);
+    return done;
 }
 
 void coex_gc_freeze(coex_handle object)
@@ -503,7 +523,7 @@ coex_handle coex_gc_ephemeron_new(coex_handle key, coex_handle value)
 static coex_handle *api_cells(const char *function, coex_handle h, uint32_t type)
 {
     coex_handle *payload = api_object(function, h);
-    if (cx_header_type(*cx_header_of(payload)) != type) cx_fatal("%s: handle %llu is not one", function, (unsigned long long)h);
+    if (cx_header_type(cx_header_read(payload)) != type) cx_fatal("%s: handle %llu is not one", function, (unsigned long long)h);
     return payload;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/point.h"
 #include "gc/error.h"
+#include "gc/shadow_record.h"
 #include "gc/transition.h"
 
 enum {
@@ -335,6 +336,7 @@ void cx_collector_fork_child(void)
     /* Nobody else is here: locks and conditions that other threads slept on are made anew. */
     collector_init_locks(collector);
     collector->cycle = (struct cx_cycle){.epoch = epoch};
+    cx_record_fork_child();
     collector->has_thread = false;
     collector->waiters = 0;
     collector->visits = NULL;

@@ -20,7 +20,7 @@ uint64_t cx_collector_order(void);
 uint64_t cx_collector_current(void);
 /* Returns when cycle `number` has ended. The caller is in native mode, or not registered. */
 void cx_collector_wait(uint64_t number);
-/* Runs the visit in a cycle that starts after the call. Same. */
+/* Runs the visit in a cycle that starts after the call. Same. visit->done says whether it did: a shutdown may come before it. */
 void cx_collector_visit(struct cx_visit *visit);
 
 /* Without a GC thread: runs slices for about `nanoseconds`, or until somebody else owes an answer. True: a cycle ended in this step, or

@@ -5,9 +5,11 @@
 #include "gc/finalize.h"
 #include "gc/pace.h"
 #include "gc/roots.h"
+#include "gc/shadow_record.h"
 #include "gc/transition.h"
 #include "gc/verify.h"
 #include "gc/weak.h"
+#include "gc/witness.h"
 
 /* What a slice does at most: each some tens of microseconds. */
 enum {
@@ -32,12 +34,11 @@ static void cycle_publish_gct(struct cx_cycle *cycle, enum cx_request kind, enum
     for (uint32_t i = 0; i < count; i++) {
         struct cx_thread *thread = cx_registry_at(registry, i);
         if (cx_a32_load_relaxed(&thread->state) == CX_THREAD_LIVE) {
-            cx_a64_store_seq(&thread->requested, request);
-            cx_aptr_store_release(cx_aptr_at(&thread->words.limit), NULL); /* after `requested`: INV-POLL-1 */
+            cx_thread_request_gct(thread, request);
         } else if (kind == CX_REQUEST_ROOTS) {
             cx_thread_abandon_handles_locked(thread); /* INV-THREAD-4 */
         } else {
-            cx_safepoint_note_held(thread);
+            cx_thread_note_held(thread);
         }
     }
     cx_mutex_unlock(&registry->lock);
@@ -214,7 +215,16 @@ static enum cx_progress cycle_verify_gct(struct cx_cycle *cycle)
 
 static enum cx_progress cycle_visit_gct(struct cx_cycle *cycle)
 {
-    for (const struct cx_visit *visit = cycle->visits; visit != NULL; visit = visit->next) visit->run(visit->context);
+    if (cx_witness_is_on() && cycle->at == 0) cx_witness_look_gct();
+    cycle->at = 1;
+    struct cx_visit *visit = cycle->visits;
+    if (visit != NULL) {
+        if (visit->run(visit->context)) return CX_PROGRESS_MORE;
+        visit->done = true;
+        cycle->visits = visit->next;
+        return CX_PROGRESS_MORE;
+    }
+    cx_record_end_gct();
     cycle->sweep_begin_ns = cx_os_now_ns();
     cx_a32_store_release(&cx_world.phase, CX_PHASE_SWEEP);
     CX_POINT("sweep-begins");
@@ -247,6 +257,7 @@ static enum cx_progress cycle_sweep_lines_gct(struct cx_cycle *cycle)
 static enum cx_progress cycle_idle_gct(struct cx_cycle *cycle)
 {
     if (!cycle->asked) {
+        if (cx_world.config.verify) cx_verify_swept_gct();
         cycle->stats.bytes_reclaimed =
             cycle->stats.swept.large_bytes + cx_a64_load_relaxed(&cx_world.heap.swept_gone_lines) * CX_LINE_BYTES;
         cycle->stats.sweep_ns = cx_os_now_ns() - cycle->sweep_begin_ns;
@@ -263,32 +274,60 @@ static enum cx_progress cycle_end_gct(struct cx_cycle *cycle)
     }
     cycle->at = 1;
     if (cx_heap_trim_some_gct(&cx_world.heap, CYCLE_TRIM_BLOCKS)) return CX_PROGRESS_MORE;
-    cycle->stats.duration_ns = cx_os_now_ns() - cycle->begin_ns;
-    cx_event_emit(&cx_world.events, CX_EVENT_CYCLE_END, cx_a64_load_relaxed(&cx_world.cycle), cycle->stats.duration_ns);
     return CX_PROGRESS_DONE;
 }
 
 /* --------------------------------------------------------------- the order */
 
-static enum cx_progress (*const cycle_stages[])(struct cx_cycle *) = {
-    cycle_clear_gct,  cycle_sync_gct,  cycle_roots_gct,         cycle_mark_frozen_gct, cycle_mark_roots_gct, cycle_mark_queue_gct,
-    cycle_trace_gct,  cycle_flush_gct, cycle_clear_weak_gct,    cycle_revive_gct,      cycle_trace_gct,      cycle_forget_weak_gct,
-    cycle_verify_gct, cycle_visit_gct, cycle_sweep_handles_gct, cycle_sweep_lines_gct, cycle_idle_gct,       cycle_end_gct,
+static const struct cycle_stage {
+    enum cx_progress (*run)(struct cx_cycle *);
+    const char *name; /* in traces */
+} cycle_stages[] = {
+    {cycle_clear_gct, "clear marks"},
+    {cycle_sync_gct, "sync"},
+    {cycle_roots_gct, "roots"},
+    {cycle_mark_frozen_gct, "mark stacks"},
+    {cycle_mark_roots_gct, "mark global roots"},
+    {cycle_mark_queue_gct, "mark finalizer queue"},
+    {cycle_trace_gct, "mark"},
+    {cycle_flush_gct, "flush"},
+    {cycle_clear_weak_gct, "clear weak"},
+    {cycle_revive_gct, "revive finalizable"},
+    {cycle_trace_gct, "mark revived"},
+    {cycle_forget_weak_gct, "forget weak"},
+    {cycle_verify_gct, "verify"},
+    {cycle_visit_gct, "visit"},
+    {cycle_sweep_handles_gct, "sweep handles"},
+    {cycle_sweep_lines_gct, "sweep lines"},
+    {cycle_idle_gct, "idle"},
+    {cycle_end_gct, "trim"},
 };
 
 enum { CYCLE_STAGES = sizeof cycle_stages / sizeof cycle_stages[0] };
+
+const char *cx_cycle_stage_name(uint64_t stage) { return stage < CYCLE_STAGES ? cycle_stages[stage].name : "?"; }
 
 void cx_cycle_begin_gct(struct cx_cycle *cycle, struct cx_visit *visits)
 {
     uint64_t epoch = cycle->epoch;
     *cycle = (struct cx_cycle){.epoch = epoch, .visits = visits};
     cx_a64_add_relaxed(&cx_world.cycle, 1);
+    for (const struct cx_visit *visit = visits; visit != NULL; visit = visit->next) {
+        if (visit->stacks) cx_record_begin_gct();
+    }
 }
 
 enum cx_progress cx_cycle_step_gct(struct cx_cycle *cycle)
 {
-    enum cx_progress progress = cycle_stages[cycle->stage](cycle);
+    enum cx_progress progress = cycle_stages[cycle->stage].run(cycle);
     if (progress != CX_PROGRESS_DONE) return progress;
+    uint64_t now = cx_os_now_ns();
+    cx_event_emit(&cx_world.events, CX_EVENT_STAGE, cycle->stage,
+                  now - (cycle->stage == 0 ? cycle->begin_ns : cycle->stage_begin_ns));
+    cycle->stage_begin_ns = now;
     cycle->at = 0;
-    return ++cycle->stage == CYCLE_STAGES ? CX_PROGRESS_DONE : CX_PROGRESS_MORE;
+    if (++cycle->stage < CYCLE_STAGES) return CX_PROGRESS_MORE;
+    cycle->stats.duration_ns = now - cycle->begin_ns;
+    cx_event_emit(&cx_world.events, CX_EVENT_CYCLE_END, cx_a64_load_relaxed(&cx_world.cycle), cycle->stats.duration_ns);
+    return CX_PROGRESS_DONE;
 }

@@ -34,10 +34,13 @@ struct cx_cycle_stats {
     uint64_t flushes;
 };
 
-/* Something that looks at the heap between marking and the sweep. */
+/* Something that looks at the heap between marking and the sweep: whatever is reachable is marked or born then, and neither marks nor
+ * objects that are not MUTABLE change. It runs on the collector, in slices, and neither allocates objects nor waits. */
 struct cx_visit {
-    void (*run)(void *context);
+    bool (*run)(void *context); /* a slice; true: there is more */
     void *context;
+    bool stacks; /* it wants records of the stacks (shadow_record.h) */
+    bool done;   /* W: collector. R: who asked, when the cycle has ended */
     struct cx_visit *next;
 };
 
@@ -55,7 +58,7 @@ struct cx_cycle {
     bool asked;             /* the stage's request is published */
     uint64_t marked_before; /* INV-FLUSH-1 */
     uint64_t gets_before;   /* INV-WEAK-2 */
-    uint64_t begin_ns, mark_begin_ns, sweep_begin_ns;
+    uint64_t begin_ns, mark_begin_ns, sweep_begin_ns, stage_begin_ns;
     struct cx_marker marker;
     struct cx_sweep_clear clear;
     struct cx_mark_cursor cursor;
@@ -67,5 +70,7 @@ struct cx_cycle {
 void cx_cycle_begin_gct(struct cx_cycle *cycle, struct cx_visit *visits);
 /* One slice: some tens of microseconds. */
 enum cx_progress cx_cycle_step_gct(struct cx_cycle *cycle);
+/* Of a CX_EVENT_STAGE. */
+const char *cx_cycle_stage_name(uint64_t stage);
 
 #endif

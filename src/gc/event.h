@@ -28,9 +28,22 @@ struct cx_event {
 
 typedef void (*cx_event_listener)(void *context, const struct cx_event *event);
 
+/* What single objects go through: told only while somebody wants that much (trace levels 2 to 4), so that it costs a test elsewhere. */
+enum cx_detail {
+    CX_DETAIL_ALLOC,     /* level 2. a: handle, b: payload */
+    CX_DETAIL_MET_AGAIN, /* level 2: marking comes to an object that is marked. a: handle */
+    CX_DETAIL_RECLAIMED, /* level 2: about to be. a: handle, b: payload */
+    CX_DETAIL_MARKED,    /* level 3. a: handle */
+    CX_DETAIL_TRACED,    /* level 3. a: handle, b: payload */
+    CX_DETAIL_USED       /* level 4, checked builds: a: handle, b: name of the function that it was passed to */
+};
+typedef void (*cx_detail_listener)(enum cx_detail detail, uint64_t a, uint64_t b);
+
 struct cx_events {
     cx_event_listener listener; /* set before the first thread is registered, constant from then on */
     void *context;
+    cx_detail_listener tell;
+    cx_a32 detail;          /* level of detail that is wanted; 0: none. W: listener. R: anyone, relaxed */
     cx_a64 sample_interval; /* a CX_EVENT_SAMPLE for about so many bytes; 0: none. W: listener. R: slow allocations, relaxed */
 };
 
@@ -82,6 +95,11 @@ static inline __attribute__((always_inline)) void cx_event_emit(const struct cx_
         struct cx_event event = {kind, a, b};
         events->listener(events->context, &event);
     }
+}
+
+static inline bool cx_event_wants(const struct cx_events *events, uint32_t level)
+{
+    return __builtin_expect(cx_a32_load_relaxed(&events->detail) >= level, 0);
 }
 
 /* Implemented by src/diag: starts listening (a code, with the error recorded, if what the options ask for can't be had), and stops. */

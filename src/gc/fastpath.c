@@ -3,8 +3,12 @@
 #define COEX_GC_NO_INLINE
 #include "gc/thread.h"
 #include "gc/weak.h"
+#include "gc/witness.h"
 
 #include <coex/gc.h>
+
+/* The texts of the fast paths know indices only. */
+static inline uint64_t fastpath_index(coex_handle handle) { return CX_CHECKED ? cx_index_of(handle) : handle; }
 
 /* A handle that a caller passes as an object. */
 static void fastpath_check_object(const char *function, coex_handle object)
@@ -12,15 +16,15 @@ static void fastpath_check_object(const char *function, coex_handle object)
     if (!CX_CHECKED) return;
     cx_thread_need_managed(function);
     if (coex_is_immediate(object)) cx_fatal("%s: %#llx is an immediate, not an object", function, (unsigned long long)object);
-    if (!cx_handle_is_object(&cx_world.handles, object))
-        cx_fatal("%s: handle %llu names no object", function, (unsigned long long)object);
+    if (!cx_handle_is_object(&cx_world.handles, object)) cx_fatal("%s: %s", function, cx_thread_grave_text(object));
+    if (cx_event_wants(&cx_world.events, 4)) cx_world.events.tell(CX_DETAIL_USED, object, (uintptr_t)function);
 }
 
 /* A handle, immediate or null that a caller passes as a value. */
 static void fastpath_check_value(const char *function, coex_handle value)
 {
     if (CX_CHECKED && cx_is_reference(value) && !cx_handle_is_object(&cx_world.handles, value))
-        cx_fatal("%s: handle %llu names no object", function, (unsigned long long)value);
+        cx_fatal("%s: %s", function, cx_thread_grave_text(value));
 }
 
 static void fastpath_check_field(const char *function, coex_handle object, uint64_t offset)
@@ -38,32 +42,36 @@ static void fastpath_check_field(const char *function, coex_handle object, uint6
 coex_handle coex_gc_alloc(uint64_t size, uint32_t type_id)
 {
     if (CX_CHECKED) cx_thread_need_managed("coex_gc_alloc");
-    return coex_fast_alloc(size, type_id);
+    coex_handle fresh = coex_fast_alloc(size, type_id);
+    if (CX_CHECKED) cx_grave_note_site(&cx_world.handles.graves, fresh, __builtin_return_address(0));
+    return cx_handle_tag(&cx_world.handles, fresh);
 }
 
 coex_handle coex_gc_alloc_at(uint64_t size, uint32_t type_id, void **payload)
 {
     if (CX_CHECKED) cx_thread_need_managed("coex_gc_alloc_at");
-    return coex_fast_alloc_at(size, type_id, payload);
+    coex_handle fresh = coex_fast_alloc_at(size, type_id, payload);
+    if (CX_CHECKED) cx_grave_note_site(&cx_world.handles.graves, fresh, __builtin_return_address(0));
+    return cx_handle_tag(&cx_world.handles, fresh);
 }
 
 void *coex_gc_handle_deref(coex_handle h)
 {
     if (CX_CHECKED && h != 0) fastpath_check_object("coex_gc_handle_deref", h);
-    return coex_fast_handle_deref(h);
+    return coex_fast_handle_deref(fastpath_index(h));
 }
 
 coex_handle coex_gc_load(coex_handle object, uint64_t offset)
 {
     fastpath_check_field("coex_gc_load", object, offset);
-    return coex_fast_load(object, offset);
+    return coex_fast_load(fastpath_index(object), offset);
 }
 
 void coex_gc_init_ref(coex_handle fresh, uint64_t offset, coex_handle value)
 {
     fastpath_check_field("coex_gc_init_ref", fresh, offset);
     fastpath_check_value("coex_gc_init_ref", value);
-    coex_fast_init_ref(fresh, offset, value);
+    coex_fast_init_ref(fastpath_index(fresh), offset, value);
 }
 
 void coex_gc_store(coex_handle object, uint64_t offset, coex_handle value)
@@ -75,7 +83,15 @@ void coex_gc_store(coex_handle object, uint64_t offset, coex_handle value)
         if (cx_header_has(cx_a64_load_relaxed(cx_a64_at(header)), CX_HEADER_FROZEN))
             cx_fatal("coex_gc_store: handle %llu is frozen", (unsigned long long)object);
     }
-    coex_fast_store(object, offset, value);
+    if (cx_witness_is_on()) cx_mutex_lock(cx_witness_lock()); /* INV-WITNESS-1 */
+    if (CX_CHECKED && coex_gc_self->barrier != 0)
+        coex_gc_store_slow(object, offset, value);
+    else
+        coex_fast_store(fastpath_index(object), offset, value);
+    if (cx_witness_is_on()) {
+        cx_witness_note_locked(object, offset, value);
+        cx_mutex_unlock(cx_witness_lock());
+    }
 }
 
 coex_handle *coex_gc_enter_frame(uint64_t num_slots)

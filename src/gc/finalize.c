@@ -89,6 +89,16 @@ bool cx_finalize_mark_gct(struct cx_marker *marker, uint64_t *at)
     return more;
 }
 
+uint64_t cx_finalize_read(uint64_t *at, coex_handle *handles, uint64_t room, bool lock)
+{
+    uint64_t count = 0;
+    if (lock) cx_mutex_lock(&finalize_state.lock);
+    if (*at < finalize_state.head) *at = finalize_state.head;
+    for (; count < room && *at < finalize_state.queue.count; ++*at) handles[count++] = *cx_vector_at(&finalize_state.queue, *at);
+    if (lock) cx_mutex_unlock(&finalize_state.lock);
+    return count;
+}
+
 static bool finalize_is_alive(coex_handle handle)
 {
     return cx_handle_is_marked(&cx_world.handles, handle) || cx_handle_is_born(&cx_world.handles, handle);

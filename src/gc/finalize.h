@@ -25,6 +25,9 @@ uint64_t cx_finalize_waiting(void);
 
 /* Pushes the queue, a piece at a time: it is a root. False: that was the end. */
 bool cx_finalize_mark_gct(struct cx_marker *marker, uint64_t *at);
+/* For those who look at the heap: the handles of the queue from place *at on, at most `room`, into `handles`; returns how many, 0: that was
+ * the end. Only the collector may, or in a process that stands still anybody, without `lock`. */
+uint64_t cx_finalize_read(uint64_t *at, coex_handle *handles, uint64_t room, bool lock);
 /* Queues and pushes the dead, a piece of the list at a time. When everything alive is known. False: that was the end. */
 bool cx_finalize_revive_gct(struct cx_marker *marker);
 /* What was revived is traced: it may be finalized now (INV-FINAL-3). */

@@ -92,6 +92,7 @@ static bool handles_grow_locked(struct cx_handles *handles)
     uint64_t next = now * 2 < handles->max ? now * 2 : handles->max;
     if (next == now || !handles_commit(handles, next)) return false;
     handles_open_words(handles, now, next);
+    cx_graves_cover(&handles->graves, next);
     cx_a64_store_release(&handles->committed, next);
     cx_a64_add_relaxed(&handles->growths, 1);
     return true;
@@ -163,6 +164,7 @@ bool cx_handles_claim(struct cx_handles *handles, struct cx_held *held, bool bla
     if (rewind < handles->search) handles->search = rewind;
     bool found = handles_search_locked(handles, held, black);
     while (!found && handles_grow_locked(handles)) found = handles_search_locked(handles, held, black);
+    if (!found) cx_a32_store_relaxed(&handles->wanted, 3); /* this cycle's, one that retires, one that recycles */
     cx_mutex_unlock(&handles->lock);
     cx_a64_add_relaxed(&handles->claimed, handles_arrange(held));
     return found;

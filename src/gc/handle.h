@@ -26,6 +26,7 @@
 
 #include "base/lock.h"
 #include "base/os.h"
+#include "gc/grave.h"
 #include "gc/layout.h"
 
 enum { CX_BITMAPS = 7 };
@@ -49,7 +50,10 @@ struct cx_handles {
     cx_a64 *grey;
     cx_a64 *watched;
     cx_a64 *available;
+    struct cx_graves graves;     /* debugging: generations, and what is known of the dead */
     uint64_t max;                /* handles, a multiple of 4,096 */
+    bool hoard;                  /* debugging: retired handles stay so until there are no others. Constant */
+    cx_a32 wanted;               /* ... but so many sweeps recycle all they can: a claim has found none. W: claim; collector */
     cx_a64 committed;            /* handles. W: grow, release, under the lock. R: acquire */
     __attribute__((aligned(64))) /* what claims write, apart from what everybody reads */
     cx_mutex lock;               /* claims and growth */
@@ -106,10 +110,20 @@ static inline void *cx_handle_payload(const struct cx_handles *handles, coex_han
     return cx_aptr_load_acquire(cx_aptr_at(&handles->table[cx_index_of(handle)]));
 }
 
-/* Does the word name an object now? Reads within the table only, whatever the word. */
+/* The handle of an index as users see it. */
+static inline coex_handle cx_handle_tag(const struct cx_handles *handles, uint64_t index)
+{
+    return CX_CHECKED
+               ? cx_index_of(index) | (uint64_t)cx_grave_generation(&handles->graves, cx_index_of(index)) << COEX_GC_HANDLE_BITS
+               : index;
+}
+
+/* Does the word name an object now? Reads within the tables only, whatever the word. INV-GRAVE-1 */
 static inline bool cx_handle_is_object(const struct cx_handles *handles, uint64_t word)
 {
-    return word != 0 && word < cx_a64_load_acquire(&handles->committed) && cx_handle_payload(handles, word) != NULL;
+    uint64_t index = CX_CHECKED && word < CX_HANDLE_LIMIT ? cx_index_of(word) : word;
+    return index != 0 && index < cx_a64_load_acquire(&handles->committed) && cx_handle_payload(handles, index) != NULL &&
+           (!CX_CHECKED || cx_handle_tag(handles, index) == word);
 }
 
 #endif

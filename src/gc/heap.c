@@ -295,9 +295,10 @@ static uint32_t heap_sweep_lines(struct cx_heap *heap, uint32_t index)
     }
     block->free_lines = lines;
     block->clean = 0;
-    if (lines != 0) heap_measure_runs(heap, block);
     cx_a64_add_relaxed(&heap->swept_gone_lines, gone);
-    if (lines < CX_BLOCK_LINES) cx_a64_add_relaxed(&heap->swept_free_lines, lines);
+    if (lines == CX_BLOCK_LINES) return lines; /* empty: it is a free piece as a whole, which free_count counts */
+    if (lines != 0) heap_measure_runs(heap, block);
+    cx_a64_add_relaxed(&heap->swept_free_lines, lines);
     return lines;
 }
 

@@ -63,7 +63,7 @@ struct cx_heap {
     cx_a32 sweep_end;                               /* blocks to sweep; 0: no sweep runs. W: collector, release. R: acquire */
     cx_a64 swept_free_lines;                        /* in blocks that stayed in use; of the running or last sweep, relaxed */
     cx_a64 swept_gone_lines;                        /* lines that became free in it */
-    cx_a64 swept_runs;
+    cx_a64 swept_runs;                              /* runs of those free lines, and the longest in bytes */
     cx_a64 swept_longest;
     cx_a64 growths;
     cx_a64 returned; /* bytes given back to the operating system */

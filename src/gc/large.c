@@ -258,19 +258,36 @@ bool cx_large_trim(struct cx_large *large)
     return runs == LARGE_TRIM_RUNS;
 }
 
-void cx_large_measure(struct cx_large *large, uint64_t *longest, uint64_t *runs)
+uint64_t cx_large_each_free(struct cx_large *large, void (*see)(void *context, uint64_t bytes), void *context)
 {
-    *longest = 0;
-    *runs = 0;
     cx_mutex_lock(&large->lock);
     for (unsigned class = 0; class < CX_LARGE_CLASSES; class ++) {
         for (unsigned step = 0; step < CX_LARGE_STEPS; step++) {
-            for (uint32_t at = large->list[class][step]; at != 0; at = large->runs[at].next) {
-                uint64_t bytes = (uint64_t)large->runs[at].pages << large->page_shift;
-                *longest = bytes > *longest ? bytes : *longest;
-                ++*runs;
-            }
+            for (uint32_t at = large->list[class][step]; at != 0; at = large->runs[at].next)
+                see(context, (uint64_t)large->runs[at].pages << large->page_shift);
         }
     }
+    uint64_t bytes = (uint64_t)large->pages << large->page_shift;
     cx_mutex_unlock(&large->lock);
+    return bytes;
+}
+
+/* Where cx_large_measure keeps what it finds. */
+struct large_measure {
+    uint64_t longest, runs;
+};
+
+static void large_measure_run(void *context, uint64_t bytes)
+{
+    struct large_measure *measure = context;
+    measure->longest = bytes > measure->longest ? bytes : measure->longest;
+    measure->runs++;
+}
+
+void cx_large_measure(struct cx_large *large, uint64_t *longest, uint64_t *runs)
+{
+    struct large_measure measure = {0};
+    cx_large_each_free(large, large_measure_run, &measure);
+    *longest = measure.longest;
+    *runs = measure.runs;
 }

@@ -47,6 +47,8 @@ void *cx_large_take(struct cx_large *large, uint64_t bytes);
 uint64_t cx_large_give(struct cx_large *large, void *inside, bool poison);
 /* Hands dirty free pages back to the operating system, a good piece of them at a time. */
 bool cx_large_trim(struct cx_large *large); /* true: there is more */
+/* Calls `see` with the bytes of each free run, with the lock; returns the committed bytes. */
+uint64_t cx_large_each_free(struct cx_large *large, void (*see)(void *context, uint64_t bytes), void *context);
 /* The longest free run, in bytes, and how many there are. */
 void cx_large_measure(struct cx_large *large, uint64_t *longest, uint64_t *runs);
 

@@ -39,12 +39,23 @@ _Static_assert(((uint64_t)COEX_GC_MAX_TYPES << COEX_GC_TYPE_SHIFT) == (uint64_t)
 /* Flags of the header. */
 enum { CX_HEADER_FROZEN = 1 }; /* of a MUTABLE type, and no store follows any more */
 
+/* A handle is an index of the table; in `checked` builds those that users see carry their generation above it, so that one whose object
+ * is gone is told from one that was given out again. Headers, bitmaps and words of handles have the index alone. */
+enum { CX_GENERATION_BITS = 20 };
+#define CX_HANDLE_LIMIT (CX_MAX_HANDLES << CX_GENERATION_BITS)
+
 static inline uint64_t cx_index_of(coex_handle handle) { return handle & (CX_MAX_HANDLES - 1); }
+static inline uint32_t cx_generation_of(coex_handle handle)
+{
+    return (uint32_t)(handle >> COEX_GC_HANDLE_BITS) & ((1u << CX_GENERATION_BITS) - 1);
+}
 
 /* Is this word of a field or slot something to trace? */
 static inline bool cx_is_reference(uint64_t word) { return word != 0 && !coex_is_immediate(word); }
 
 static inline uint64_t *cx_header_of(void *payload) { return (uint64_t *)payload - 1; }
+/* Relaxed: handle and type never change, but a thread may freeze the object meanwhile. */
+static inline uint64_t cx_header_read(const void *payload) { return cx_a64_load_relaxed(cx_a64_at((const uint64_t *)payload - 1)); }
 static inline uint64_t cx_header_handle(uint64_t header) { return header & (CX_MAX_HANDLES - 1); }
 static inline uint32_t cx_header_type(uint64_t header)
 {

@@ -2,6 +2,7 @@
 #include "gc/mark.h"
 
 #include "base/point.h"
+#include "gc/shadow_record.h"
 
 enum {
     MARK_TURNS_PER_LOOK = 64, /* of an assistant at the clock: a microsecond or so */
@@ -42,10 +43,18 @@ void coex_gc_visit(coex_gc_visitor *visitor, const coex_handle *field)
 
 /* ------------------------------------------------------------- references */
 
+/* A made-up handle, or one whose object is gone: whoever stored it had not rooted it. */
+static void mark_stale_field(const uint64_t *field, coex_handle value)
+{
+    cx_fatal("INV-MARK-3 broken: the reference at %p of a live object: %s", (const void *)field, cx_thread_grave_text(value));
+}
+
 static inline void mark_field(struct cx_marker *marker, const uint64_t *field)
 {
     uint64_t value = cx_a64_load_acquire(cx_a64_at(field));
-    if (cx_is_reference(value)) cx_mark_push(marker, value);
+    if (!cx_is_reference(value)) return;
+    if (CX_CHECKED && !cx_handle_is_object(&cx_world.handles, value)) mark_stale_field(field, value);
+    cx_mark_push(marker, value);
 }
 
 /* References of an array from element `index` on. A long one goes back on the stack after a step, so that the stack stays small and
@@ -55,7 +64,7 @@ static void mark_array(struct cx_marker *marker, const uint64_t *payload, uint64
     uint64_t end = size / 8, start = from / 8 + index;
     if (end > start + CX_MARK_ARRAY_STEP) {
         end = start + CX_MARK_ARRAY_STEP;
-        coex_handle handle = cx_header_handle(payload[-1]);
+        coex_handle handle = cx_header_handle(cx_header_read(payload));
         if (marker->chunk == NULL || marker->chunk->count + 2 > CX_CHUNK_ENTRIES)
             cx_grey_next_chunk(&cx_world.grey, &marker->chunk);
         if (marker->chunk != NULL) {
@@ -86,13 +95,13 @@ static void mark_continue_array(struct cx_marker *marker, uint64_t index)
 {
     coex_handle handle = marker->chunk->entry[--marker->chunk->count];
     uint64_t *payload = cx_handle_payload(&cx_world.handles, handle);
-    const struct cx_type *type = cx_type_at(&cx_world.types, cx_header_type(payload[-1]));
+    const struct cx_type *type = cx_type_at(&cx_world.types, cx_header_type(cx_header_read(payload)));
     mark_array(marker, payload, cx_type_payload_size(type, payload), type->array_offset, index & ~CX_GREY_INDEX);
 }
 
 /* --------------------------------------------------------------- the loop */
 
-/* Always inlined into its two uses, alone and shared, so that each has its own text. */
+/* Always inlined into its three uses, so that each has its own text: alone, shared, and told (shared, and each step is told of). */
 #define MARK_TEMPLATE static inline __attribute__((always_inline))
 
 /* Sets the mark of a candidate; its payload if this call has set it, else NULL. */
@@ -103,7 +112,7 @@ MARK_TEMPLATE uint64_t *mark_claim(cx_a64 *marked, void **table, coex_handle han
     uint64_t bits = cx_a64_load_relaxed(word);
     if ((bits & bit) != 0) return NULL;
     if (!shared)
-        cx_a64_store_relaxed(word, bits | bit);
+        cx_a64_store_release(word, bits | bit);     /* INV-WEAK-5: after the decision, for who looks at that */
     else if ((cx_a64_or_seq(word, bit) & bit) != 0) /* seq: against a new watch, INV-WEAK-4 */
         return NULL;
     uint64_t *payload = cx_aptr_load_acquire(cx_aptr_at(&table[index]));
@@ -134,7 +143,7 @@ static void mark_look_at_watch(struct cx_marker *marker, coex_handle handle)
 
 /* `turns` turns of both rings: in each a candidate comes in, the one that came in a round ago is marked, and the object that was marked
  * a round ago is traced. False: chunk and queues are empty. */
-MARK_TEMPLATE bool mark_turns(struct cx_marker *marker, uint64_t turns, const bool shared)
+MARK_TEMPLATE bool mark_turns(struct cx_marker *marker, uint64_t turns, const bool shared, const bool told)
 {
     cx_a64 *const marked = cx_world.handles.marked;
     void **const table = cx_world.handles.table;
@@ -146,12 +155,14 @@ MARK_TEMPLATE bool mark_turns(struct cx_marker *marker, uint64_t turns, const bo
         uint64_t *object = marker->object_queue[place];
         if (object != NULL) {
             queued--;
+            if (told) cx_world.events.tell(CX_DETAIL_TRACED, cx_header_handle(object[-1]), (uintptr_t)object);
             mark_trace(marker, types, object, shared);
             marker->object_queue[place] = NULL;
         }
         coex_handle candidate = marker->table_queue[place];
         if (candidate != 0) {
             object = mark_claim(marked, table, candidate, shared);
+            if (told) cx_world.events.tell(object != NULL ? CX_DETAIL_MARKED : CX_DETAIL_MET_AGAIN, candidate, 0);
             marker->object_queue[place] = object;
             if (object != NULL) {
                 if (CX_UNLIKELY(cx_a32_load_seq(&cx_world.watching) != 0)) mark_look_at_watch(marker, candidate);
@@ -186,7 +197,8 @@ MARK_TEMPLATE bool mark_turns(struct cx_marker *marker, uint64_t turns, const bo
 /* False: everything in reach of the own chunk is done. */
 static bool mark_run(struct cx_marker *marker, uint64_t turns)
 {
-    return marker->shared ? mark_turns(marker, turns, true) : mark_turns(marker, turns, false);
+    if (cx_event_wants(&cx_world.events, 2)) return mark_turns(marker, turns, true, true);
+    return marker->shared ? mark_turns(marker, turns, true, false) : mark_turns(marker, turns, false, false);
 }
 
 /* Another chunk of the shared list in place of the empty one. */
@@ -260,7 +272,7 @@ bool cx_mark_assist_self(uint64_t nanoseconds, cx_a64 *marked)
     if (marker.chunk == NULL) return false;
     uint64_t until = cx_os_now_ns() + nanoseconds;
     bool more = true;
-    while (more && cx_os_now_ns() < until) more = mark_turns(&marker, MARK_TURNS_PER_LOOK, true) || mark_take_chunk(&marker);
+    while (more && cx_os_now_ns() < until) more = mark_run(&marker, MARK_TURNS_PER_LOOK) || mark_take_chunk(&marker);
     mark_empty_queues(&marker);
     cx_a64_add_relaxed(marked, marker.marked);
     cx_marker_fini(&marker);
@@ -277,6 +289,7 @@ static bool mark_frozen_chunk_gct(struct cx_marker *marker, struct cx_shadow *st
     if (!cx_shadow_claim_gct(stack, &span)) return false;
     CX_POINT("frozen-claimed");
     cx_shadow_check_span(stack, span, false, cx_a64_load_relaxed(&stack->thread));
+    cx_record_fill(stack, span);
     for (uint64_t i = span.from; i < span.to; i++) {
         coex_handle handle = cx_shadow_reference(stack, i);
         if (handle != 0 && cx_handle_is_object(&cx_world.handles, handle)) /* a local of a frame that is gone may hold anything */
@@ -323,7 +336,7 @@ static void mark_visit_field(coex_gc_visitor *visitor, uint64_t *payload, uint64
 void cx_mark_each_reference(void *object, cx_reference_visitor visit, void *context)
 {
     uint64_t *payload = object;
-    const struct cx_type *type = cx_type_at(&cx_world.types, cx_header_type(payload[-1]));
+    const struct cx_type *type = cx_type_at(&cx_world.types, cx_header_type(cx_header_read(payload)));
     uint64_t size = cx_type_payload_size(type, payload);
     coex_gc_visitor visitor = {.visit = visit, .context = context, .payload = object};
     for (uint32_t i = 0; i < type->descriptor->ref_count; i++) {

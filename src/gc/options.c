@@ -2,6 +2,7 @@
 #include "gc/options.h"
 
 #include "base/os.h"
+#include "base/report.h"
 #include "gc/error.h"
 #include "gc/layout.h"
 
@@ -11,7 +12,7 @@
 #define OPTION_TUNING    "COEX_GC"
 #define OPTION_DEBUGGING "COEX_GC_DEBUG"
 
-enum option_unit { OPTION_COUNT, OPTION_BYTES, OPTION_SWITCH };
+enum option_unit { OPTION_COUNT, OPTION_BYTES, OPTION_SWITCH, OPTION_TEXT, OPTION_STRESS };
 
 struct option {
     const char *variable;
@@ -20,6 +21,8 @@ struct option {
     size_t offset;
     uint64_t least, most;
 };
+
+#define OPTION_TEXT_MOST 4095 /* bytes */
 
 #define OPTION(variable, name, unit, field, least, most)                                                                           \
     {                                                                                                                              \
@@ -38,9 +41,13 @@ static const struct option option_table[] = {
     OPTION(OPTION_TUNING, "threads", OPTION_COUNT, gc_threads, 0, 1),
     OPTION(OPTION_TUNING, "warn", OPTION_COUNT, safepoint_warn_ms, 1, 1000000000),
     OPTION(OPTION_TUNING, "trace", OPTION_COUNT, trace_level, 0, 4),
-    OPTION(OPTION_DEBUGGING, "stress", OPTION_COUNT, stress, 0, UINT64_MAX),
+    OPTION(OPTION_TUNING, "gctrace", OPTION_SWITCH, gctrace, 0, 1),
+    OPTION(OPTION_TUNING, "events", OPTION_TEXT, events, 1, OPTION_TEXT_MOST),
+    OPTION(OPTION_DEBUGGING, "stress", OPTION_STRESS, stress, 0, UINT64_MAX),
     OPTION(OPTION_DEBUGGING, "poison", OPTION_SWITCH, poison, 0, 1),
     OPTION(OPTION_DEBUGGING, "verify", OPTION_SWITCH, verify, 0, 1),
+    OPTION(OPTION_DEBUGGING, "barriers", OPTION_SWITCH, barriers, 0, CX_CHECKED),
+    OPTION(OPTION_DEBUGGING, "stale", OPTION_SWITCH, stale, 0, 1),
 };
 
 #define OPTION_ROWS (sizeof option_table / sizeof option_table[0])
@@ -68,9 +75,27 @@ void cx_options_default(coex_gc_config *config)
     };
 }
 
+/* Where a text from the environment, or the caller's, is kept: there is one such option. Under the lock of init. */
+static char option_text[OPTION_TEXT_MOST + 1];
+
+/* False: it is empty, or too long. */
+static bool option_set_text(coex_gc_config *config, const struct option *row, const char *text, size_t length)
+{
+    if (length < row->least || length > row->most) return false;
+    memmove(option_text, text, length);
+    option_text[length] = '\0';
+    *(const char **)(void *)((char *)config + row->offset) = option_text;
+    return true;
+}
+
+/* Of a text: its length; none is in order. */
 static uint64_t option_get(const coex_gc_config *config, const struct option *row)
 {
     const char *field = (const char *)config + row->offset;
+    if (row->unit == OPTION_TEXT) {
+        const char *text = *(const char *const *)(const void *)field;
+        return text == NULL ? row->least : strlen(text);
+    }
     if (row->unit == OPTION_SWITCH) return *(const bool *)(const void *)field;
     return *(const uint64_t *)(const void *)field;
 }
@@ -116,6 +141,25 @@ static bool option_apply_unit(const char *text, const char *end, uint64_t *value
     return true;
 }
 
+/* [r]interval, [r]min:interval or [r]min:interval:max: a cycle at allocation `min` of a thread, then at every interval-th, up to max. */
+static bool option_read_stress(coex_gc_config *config, const char *text, const char *end)
+{
+    uint64_t number[3] = {0};
+    int count = 0;
+    bool random = text < end && *text == 'r';
+    if (random) text++;
+    do {
+        if (count > 0) text++; /* the colon */
+        if (!option_read_number(&text, end, &number[count++])) return false;
+    } while (count < 3 && text < end && *text == ':');
+    if (text != end || (count == 3 && number[2] < number[0])) return false;
+    config->stress = number[count > 1];
+    config->stress_from = count > 1 ? number[0] : 0;
+    config->stress_to = number[2];
+    config->stress_random = random;
+    return true;
+}
+
 static int option_parse_one(coex_gc_config *config, const char *variable, const char *from, const char *end)
 {
     const char *equals = memchr(from, '=', (size_t)(end - from));
@@ -128,6 +172,15 @@ static int option_parse_one(coex_gc_config *config, const char *variable, const 
             continue;
         const char *at = equals + 1;
         uint64_t value;
+        if (row->unit == OPTION_TEXT) {
+            if (option_set_text(config, row, at, (size_t)(end - at))) return COEX_GC_OK;
+            return cx_error_set(COEX_GC_EOPTION, "%s: '%.*s' names no file", variable, shown, from);
+        }
+        if (row->unit == OPTION_STRESS) {
+            if (option_read_stress(config, at, end)) return COEX_GC_OK;
+            return cx_error_set(COEX_GC_EOPTION, "%s: the value of '%.*s' is not a number, min:interval or min:interval:max",
+                                variable, shown, from);
+        }
         bool good =
             option_read_number(&at, end, &value) && (row->unit == OPTION_BYTES ? option_apply_unit(at, end, &value) : at == end);
         if (!good)
@@ -164,6 +217,12 @@ static int options_take_given(coex_gc_config *config, const coex_gc_config *give
                             (unsigned long long)given->size);
     memcpy(config, given, given->size < sizeof *config ? (size_t)given->size : sizeof *config);
     config->size = sizeof *config;
+    for (size_t i = 0; i < OPTION_ROWS; i++) { /* the caller's texts are the caller's */
+        const struct option *row = &option_table[i];
+        const char *text = row->unit == OPTION_TEXT ? *(const char **)(void *)((char *)config + row->offset) : NULL;
+        if (text != NULL && !option_set_text(config, row, text, strlen(text)))
+            return cx_error_set(COEX_GC_EINVAL, "%s names no file", row->name);
+    }
     return COEX_GC_OK;
 }
 

@@ -11,12 +11,18 @@ enum {
 
 struct cx_pace cx_pace;
 
-/* Bytes that objects and what they share lines with take: the free lines of blocks in use are not counted. */
-static uint64_t pace_live(void)
+/* Bytes that objects and what they share lines with take: the free lines of blocks in use are not counted. Asked when a cycle ends. */
+static uint64_t pace_live_heap(void)
 {
     uint64_t used = cx_a64_load_relaxed(&cx_world.heap.used);
     uint64_t free = cx_a64_load_relaxed(&cx_world.heap.swept_free_lines) * CX_LINE_BYTES;
-    return (used > free ? used - free : 0) + cx_pace_external();
+    return used > free ? used - free : 0;
+}
+
+/* The same now: with what was taken since, dead or alive. In the same measure as the goal. */
+static uint64_t pace_in_use(void)
+{
+    return cx_a64_load_relaxed(&cx_world.heap.taken) - cx_a64_load_relaxed(&cx_pace.untaken) + cx_pace_external();
 }
 
 /* What embedders take back without having given counts as nothing. */
@@ -81,7 +87,8 @@ void cx_pace_cycle_begun_gct(void)
 
 void cx_pace_cycle_ended_gct(void)
 {
-    uint64_t live = pace_live();
+    uint64_t heap = pace_live_heap(), live = heap + cx_pace_external();
+    cx_a64_store_relaxed(&cx_pace.untaken, cx_a64_load_relaxed(&cx_world.heap.taken) - heap);
     cx_a64_store_relaxed(&cx_pace.live, live);
     cx_a64_store_relaxed(&cx_pace.goal, live + pace_growth(live));
     pace_set_due();
@@ -109,8 +116,7 @@ uint64_t cx_pace_work_owed_self(struct cx_thread *self)
 void cx_pace_assist_self(uint64_t nanoseconds)
 {
     uint64_t goal = cx_a64_load_relaxed(&cx_pace.goal);
-    uint64_t used = cx_a64_load_relaxed(&cx_world.heap.used) + cx_pace_external();
-    if (used < goal + goal / 2) return;
+    if (pace_in_use() < goal + goal / 2) return;
     if (cx_phase_now() == CX_PHASE_MARK && cx_mark_assist_self(nanoseconds, &cx_pace.assist_marked))
         cx_a64_add_relaxed(&cx_pace.assists, 1);
     else

@@ -17,6 +17,7 @@ struct cx_pace {
     cx_a64 trigger;        /* allocations; 0: off */
     cx_a64 goal;           /* heap bytes */
     cx_a64 live;           /* heap bytes that survived the last cycle */
+    cx_a64 untaken;        /* heap.taken - this = heap bytes in use, by lines; settled when a cycle ends */
     cx_a64 external;       /* bytes that objects own outside the heap; W: add */
     cx_a64 external_taken; /* bytes of it that were added so far; counts towards due_at like heap.taken */
     cx_a64 limit_waits;    /* allocations that waited for a cycle at a hard limit */

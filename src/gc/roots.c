@@ -136,6 +136,26 @@ bool cx_roots_mark_gct(struct cx_marker *marker, struct cx_mark_cursor *cursor)
     return cursor->list < 2;
 }
 
+bool cx_roots_read(struct cx_mark_cursor *cursor, bool *anew, cx_root_reader read, void *context, bool lock)
+{
+    struct cx_roots *roots = cx_world.roots;
+    const struct cx_table *table = cursor->list == 0 ? &roots->cells : &roots->pins;
+    if (lock) cx_mutex_lock(&roots->lock);
+    *anew = cursor->at == 0 || cursor->version != table->version;
+    if (*anew) *cursor = (struct cx_mark_cursor){.list = cursor->list, .version = table->version};
+    uint64_t end = cursor->at + ROOTS_PIECE < table->size ? cursor->at + ROOTS_PIECE : table->size;
+    for (; cursor->at < end; cursor->at++) {
+        const struct cx_table_entry *entry = &table->entry[cursor->at];
+        coex_handle handle = cx_table_is_live(entry) ? roots_reference(roots, table, entry) : 0;
+        bool cell = cursor->list == 0;
+        if (handle != 0) read(context, cell ? entry->key : 0, cell ? 0 : entry->value, handle);
+    }
+    bool more = cursor->at < table->size;
+    if (lock) cx_mutex_unlock(&roots->lock);
+    if (!more) *cursor = (struct cx_mark_cursor){.list = cursor->list + 1};
+    return more || cursor->list < 2;
+}
+
 static void roots_each_in(const struct cx_roots *roots, const struct cx_table *table, cx_reference_visitor visit, void *context)
 {
     for (uint64_t at = 0; at < table->size; at++) {

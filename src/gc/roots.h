@@ -23,6 +23,11 @@ void cx_roots_count_pins(uint64_t *objects, uint64_t *pins);
 
 /* Pushes what is in the cells, and pinned objects, a piece at a time. False: that was the end. */
 bool cx_roots_mark_gct(struct cx_marker *marker, struct cx_mark_cursor *cursor);
+/* For those who look at the heap: calls `read` with what is in each cell (`cell` is its address) and with pinned objects (`cell` 0, and how
+ * often), a piece at a time. cursor->list is 0 for cells, 1 for pins. *anew: this list is read from its beginning again, forget what came
+ * of it before. False: that was the end. Without `lock` only in a process that stands still. */
+typedef void (*cx_root_reader)(void *context, uint64_t cell, uint64_t pins, coex_handle handle);
+bool cx_roots_read(struct cx_mark_cursor *cursor, bool *anew, cx_root_reader read, void *context, bool lock);
 /* Calls `visit` for each cell and pin (offset 0) with what is in it. With the lock. */
 void cx_roots_each(cx_reference_visitor visit, void *context);
 

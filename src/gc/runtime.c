@@ -8,6 +8,7 @@
 #include "gc/pace.h"
 #include "gc/roots.h"
 #include "gc/weak.h"
+#include "gc/witness.h"
 
 #include <stdio.h>
 
@@ -28,6 +29,13 @@ static int runtime_up_handles(void)
     return cx_handles_init(&cx_world.handles, cx_world.config.initial_handles, cx_world.config.max_handles);
 }
 static int runtime_up_types(void) { return cx_types_init(&cx_world.types, cx_world.handles.shapes); }
+static int runtime_up_graves(void)
+{
+    if (CX_CHECKED || cx_world.config.stale)
+        cx_graves_init(&cx_world.handles.graves, cx_a64_load_relaxed(&cx_world.handles.committed), cx_world.handles.max);
+    cx_world.handles.hoard = cx_world.config.stale;
+    return COEX_GC_OK;
+}
 static int runtime_up_heap(void)
 {
     return cx_heap_init(&cx_world.heap, cx_world.config.initial_heap, cx_world.config.heap_limit, cx_world.config.poison);
@@ -35,10 +43,7 @@ static int runtime_up_heap(void)
 static int runtime_up_grey(void) { return cx_grey_init(&cx_world.grey, &cx_world.handles); }
 static int runtime_up_stacks(void) { return cx_stacks_init(&cx_world.stacks); }
 static int runtime_up_registry(void) { return cx_registry_init(&cx_world.registry); }
-static int runtime_up_events(void)
-{
-    return cx_event_listen(&cx_world.events);
-}
+static int runtime_up_events(void) { return cx_event_listen(&cx_world.events); }
 static int runtime_up_collector(void)
 {
     cx_pace_init();
@@ -52,6 +57,7 @@ static int runtime_up_weak(void)
 }
 
 static void runtime_down_handles(void) { cx_handles_fini(&cx_world.handles); }
+static void runtime_down_graves(void) { cx_graves_fini(&cx_world.handles.graves); }
 static void runtime_down_types(void) { cx_types_fini(&cx_world.types); }
 static void runtime_down_heap(void) { cx_heap_fini(&cx_world.heap); }
 static void runtime_down_grey(void) { cx_grey_fini(&cx_world.grey); }
@@ -65,6 +71,7 @@ static const struct runtime_part {
     void (*down)(void);
 } runtime_parts[] = {
     {runtime_up_handles, runtime_down_handles},
+    {runtime_up_graves, runtime_down_graves},
     {runtime_up_types, runtime_down_types},
     {runtime_up_heap, runtime_down_heap},
     {runtime_up_grey, runtime_down_grey},
@@ -73,6 +80,7 @@ static const struct runtime_part {
     {cx_roots_init, cx_roots_fini},
     {runtime_up_weak, cx_weak_fini},
     {cx_finalize_init, cx_finalize_fini},
+    {cx_witness_init, cx_witness_fini},
     {runtime_up_events, runtime_down_events},
     {runtime_up_collector, cx_collector_stop},
 };
@@ -99,9 +107,9 @@ static void runtime_bring_down(void)
  * sweep, which is of a full cycle. */
 static void runtime_fork_lock(bool lock)
 {
-    cx_mutex *const locks[] = {&cx_world.registry.lock, &cx_world.stacks.lock, cx_roots_lock(),        cx_weak_lock(),
-                               cx_finalize_lock(),      &cx_world.types.lock,  &cx_world.handles.lock, &cx_world.heap.large.lock,
-                               &cx_world.heap.lock,     &cx_world.grey.lock};
+    cx_mutex *const locks[] = {&cx_world.registry.lock,   &cx_world.stacks.lock, cx_roots_lock(),    cx_weak_lock(),
+                               cx_finalize_lock(),        &cx_world.types.lock,  cx_witness_lock(),  &cx_world.handles.lock,
+                               &cx_world.heap.large.lock, &cx_world.heap.lock,   &cx_world.grey.lock};
     const int count = sizeof locks / sizeof locks[0];
     for (int i = 0; i < count && lock; i++) cx_mutex_lock(locks[i]);
     for (int i = count - 1; i >= 0 && !lock; i--) cx_mutex_unlock(locks[i]);

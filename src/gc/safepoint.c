@@ -2,6 +2,7 @@
 #include "gc/safepoint.h"
 
 #include "base/point.h"
+#include "gc/shadow_record.h"
 
 /* Locals of frames that a longjmp or the thread's end has left may hold anything: what names no object is passed over. */
 static void safepoint_scan(struct cx_thread *thread, const struct cx_shadow *shadow, struct cx_span span)
@@ -42,9 +43,11 @@ static void safepoint_answer_roots(struct cx_thread *thread, bool self)
     if (cx_a64_load_relaxed(&shadow->done) == cycle) {
         /* A black thread was on this stack and froze it; what lies above is this thread's. */
         uint64_t frozen = cx_shadow_frozen_end(shadow);
+        cx_record_add_top(shadow, (struct cx_span){frozen, top}, thread->number, cx_a64_load_relaxed(&thread->os_id));
         safepoint_scan(thread, shadow, (struct cx_span){frozen, top});
         from = frozen;
     } else {
+        cx_record_add_top(shadow, (struct cx_span){from, top}, thread->number, cx_a64_load_relaxed(&thread->os_id));
         safepoint_scan(thread, shadow, (struct cx_span){from, top});
         cx_shadow_freeze(shadow, from);
         cx_a64_store_release(&shadow->done, cycle);
@@ -77,15 +80,6 @@ static void safepoint_verify_roots(const struct cx_thread *thread)
     }
 }
 
-void cx_safepoint_note_held(const struct cx_thread *thread)
-{
-    cx_a64 *fresh = cx_aptr_load_acquire(&cx_world.fresh);
-    if (fresh == NULL) return;
-    if (cx_a32_load_relaxed(&thread->state) == CX_THREAD_LIVE) safepoint_verify_roots(thread);
-    cx_a64_or_relaxed(&fresh[thread->words.handle_base / CX_WORD_HANDLES], thread->words.handle_bits);
-    for (uint32_t i = 0; i < thread->held.count; i++) cx_a64_or_relaxed(&fresh[thread->held.word[i]], thread->held.bits[i]);
-}
-
 static void safepoint_answer(struct cx_thread *thread, enum cx_request kind, bool self)
 {
     switch (kind) {
@@ -100,7 +94,7 @@ static void safepoint_answer(struct cx_thread *thread, enum cx_request kind, boo
         thread->black = false;
         break;
     case CX_REQUEST_FLUSH:
-        cx_safepoint_note_held(thread);
+        if (cx_thread_note_held(thread)) safepoint_verify_roots(thread);
         break;
     case CX_REQUEST_NONE:
         break;
@@ -164,6 +158,7 @@ void cx_safepoint_thaw_self(struct cx_thread *self, uint64_t from, uint64_t end)
     struct cx_span mine = cx_shadow_cut_self(shadow, from);
     cx_shadow_check_span(shadow, (struct cx_span){mine.from, mine.to < end ? mine.to : end}, true,
                          cx_a64_load_relaxed(&self->os_id));
+    cx_record_fill(shadow, mine);
     safepoint_scan(self, shadow, mine);
     uint64_t left = cx_shadow_frozen_end(shadow);
     self->words.watermark = left != 0 ? shadow->base + left : NULL;
@@ -171,5 +166,7 @@ void cx_safepoint_thaw_self(struct cx_thread *self, uint64_t from, uint64_t end)
 
 void cx_safepoint_drop_self(struct cx_thread *self, struct cx_shadow *stack)
 {
-    safepoint_scan(self, stack, cx_shadow_cut_self(stack, 0));
+    struct cx_span mine = cx_shadow_cut_self(stack, 0);
+    cx_record_fill(stack, mine);
+    safepoint_scan(self, stack, mine);
 }

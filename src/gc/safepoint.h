@@ -39,8 +39,6 @@ void cx_safepoint_return_self(struct cx_thread *self, const coex_handle *top);
 void cx_safepoint_thaw_self(struct cx_thread *self, uint64_t from, uint64_t end);
 /* A stack that nobody returns to: its frozen words that nobody has read are read. */
 void cx_safepoint_drop_self(struct cx_thread *self, struct cx_shadow *stack);
-/* For the verifier, if one runs: the objects of the handles that this record holds do not exist yet. */
-void cx_safepoint_note_held(const struct cx_thread *thread);
 
 /* If it is not marked, put it into the thread's buffer. Tracing enters born objects too, so born does not matter here. A handle may be
  * queued again and again while nobody marks (a thread is late): when many chunks wait already, the bitmap takes it, which has it once. */

@@ -3,6 +3,7 @@
 
 #include "base/point.h"
 #include "gc/error.h"
+#include "gc/shadow_record.h"
 
 enum {
     SHADOW_FIRST_WORDS = 512,    /* one page */
@@ -78,6 +79,7 @@ static void shadow_copy(struct cx_shadow *shadow, uint64_t end)
 void cx_shadow_freeze(struct cx_shadow *shadow, uint64_t end)
 {
     if (CX_CHECKED) shadow_copy(shadow, end);
+    shadow->record = cx_record_add_frozen(shadow, end);
     cx_a64_store_relaxed(&shadow->scanned, 0);
     cx_a64_store_release(&shadow->frozen, shadow_pack(0, end));
 }

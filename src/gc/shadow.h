@@ -44,11 +44,12 @@ struct cx_shadow {
     uint32_t number;  /* of the record */
     uint32_t next;    /* vacant record */
     uint32_t size_class;
-    cx_a64 thread;       /* for reports: whose frames these are */
-    cx_a64 frozen;       /* lo << 32 | hi. W: owner (freeze, cut) and collector (claim), cas acq_rel. R: acquire */
-    cx_a64 scanned;      /* W: collector release; owner resets at freeze. R: owner acquire. INV-SHADOW-2 */
-    cx_range copy_range; /* checked builds: what the frozen words held (INV-SHADOW-1) */
-    uint64_t *copy;      /* the same for a stack from the arena; NULL: it is not checked */
+    cx_a64 thread;            /* for reports: whose frames these are */
+    cx_a64 frozen;            /* lo << 32 | hi. W: owner (freeze, cut) and collector (claim), cas acq_rel. R: acquire */
+    cx_a64 scanned;           /* W: collector release; owner resets at freeze. R: owner acquire. INV-SHADOW-2 */
+    cx_range copy_range;      /* checked builds: what the frozen words held (INV-SHADOW-1) */
+    uint64_t *copy;           /* the same for a stack from the arena; NULL: it is not checked */
+    struct cx_record *record; /* where the words of the last freeze are written down; NULL: nowhere. See shadow_record.h */
 };
 
 int cx_shadow_init(struct cx_shadow *shadow, uint64_t slots);

@@ -3,6 +3,8 @@
 
 #include "base/point.h"
 
+enum { SWEEP_HOARD_MOST = 1 << 26 }; /* handles kept out of use in stale mode: half a gigabyte of table */
+
 /* The slots of dead handles become NULL, pages of large objects go back. The objects themselves are not touched. Returns objects. */
 static uint64_t sweep_slots(uint64_t word, uint64_t dead, uint64_t *large_bytes)
 {
@@ -13,6 +15,11 @@ static uint64_t sweep_slots(uint64_t word, uint64_t dead, uint64_t *large_bytes)
         void *payload = cx_aptr_load_relaxed(slot);
         if (payload == NULL) continue; /* held by a thread that left: INV-THREAD-4 */
         objects++;
+        if (CX_UNLIKELY(cx_world.handles.graves.grave != NULL))
+            cx_grave_dig(&cx_world.handles.graves, word * 64 + (uint64_t)__builtin_ctzll(dead),
+                         cx_header_type(*cx_header_of(payload)), cx_a64_load_relaxed(&cx_world.cycle));
+        if (cx_event_wants(&cx_world.events, 2))
+            cx_world.events.tell(CX_DETAIL_RECLAIMED, word * 64 + (uint64_t)__builtin_ctzll(dead), (uintptr_t)payload);
         cx_aptr_store_relaxed(slot, NULL);
         if (CX_UNLIKELY(cx_large_contains(&cx_world.heap.large, payload)))
             *large_bytes += cx_heap_give_large(&cx_world.heap, payload);
@@ -31,9 +38,10 @@ static void sweep_word(struct cx_handles *handles, uint64_t word, struct cx_swep
     if ((dead | before) == 0) return;
     swept->objects += sweep_slots(word, dead, &swept->large_bytes);
     /* INV-HANDLE-4: slot, then retired; retired, then allocated, then available. */
-    cx_a64_store_release(&handles->retired[word], dead);
-    swept->retired += (uint64_t)__builtin_popcountll(dead);
-    if (before != 0) {
+    bool keep = CX_UNLIKELY(handles->hoard) && !swept->recycle;
+    cx_a64_store_release(&handles->retired[word], keep ? before | dead : dead);
+    swept->retired += (uint64_t)__builtin_popcountll(keep ? before | dead : dead);
+    if (before != 0 && !keep) {
         swept->recycled += (uint64_t)__builtin_popcountll(before);
         cx_a64_and_release(&handles->allocated[word], ~before);
         cx_handles_announce(handles, word);
@@ -45,6 +53,11 @@ bool cx_sweep_handles_gct(uint64_t *at, uint64_t count, struct cx_swept *swept)
     struct cx_handles *handles = &cx_world.handles;
     uint64_t words = cx_a64_load_acquire(&handles->committed) / 64;
     uint64_t end = *at + count < words ? *at + count : words;
+    if (*at == 0 && CX_UNLIKELY(handles->hoard)) {
+        uint32_t wanted = cx_a32_load_relaxed(&handles->wanted);
+        if (wanted != 0) cx_a32_cas_acq_rel(&handles->wanted, &wanted, wanted - 1);
+        swept->recycle = wanted != 0 || cx_a64_load_relaxed(&handles->retired_now) > SWEEP_HOARD_MOST;
+    }
     for (; *at < end; ++*at) sweep_word(handles, *at, swept);
     if (*at < words) return true;
     cx_a64_add_relaxed(&handles->recycled, swept->recycled);

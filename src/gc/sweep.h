@@ -9,6 +9,7 @@ struct cx_swept {
     uint64_t retired;  /* handles, objects or not */
     uint64_t recycled; /* handles */
     uint64_t large_bytes;
+    bool recycle; /* of those that are hoarded: as many as can be */
 };
 
 /* Sweeps `count` words of handles from *at on, adding to `swept`. False: that was the end. */

@@ -100,12 +100,12 @@ static void thread_prepare(struct cx_thread *thread)
     thread->buffer = NULL;
     thread->held.appetite = 0;
     thread->handles_taken = cx_thread_handles_held(thread);
-    thread->stress_countdown = cx_world.config.stress;
+    cx_stress_init(&thread->stress, &cx_world.config, thread->number);
     thread->assisted = 0;
     thread->spawned = false;
     cx_a64_store_relaxed(&thread->allocations, 0);
     cx_a64_store_relaxed(&thread->bytes, 0);
-    cx_tlab_init(&thread->tlab, &thread->words, cx_world.config.stress != 0);
+    cx_tlab_init(&thread->tlab, &thread->words, cx_world.config.stress != 0 || cx_world.config.stale);
 }
 
 /* INV-THREAD-2 */
@@ -160,6 +160,8 @@ void cx_thread_destroy(struct cx_thread *thread)
     registry->gone_bytes += bytes;
     if (!thread->black && cx_phase_now() >= CX_PHASE_ROOTS)
         cx_thread_abandon_handles_locked(thread); /* it leaves without its ROOTS answer: they are not born */
+    /* Leaving is its answer, and whoever comes next may use the handles at once. */
+    if (cx_thread_is_pending(thread)) cx_thread_note_held(thread);
     cx_a32_store_release(&thread->state, CX_THREAD_VACANT);
     cx_a64_store_release(&thread->acked, cx_a64_load_relaxed(&thread->requested));
     thread->next_vacant = registry->vacant;
@@ -173,6 +175,15 @@ uint64_t cx_thread_handles_held(const struct cx_thread *thread)
     uint64_t held = (uint64_t)__builtin_popcountll(thread->words.handle_bits);
     for (uint32_t i = 0; i < thread->held.count; i++) held += (uint64_t)__builtin_popcountll(thread->held.bits[i]);
     return held;
+}
+
+bool cx_thread_note_held(const struct cx_thread *thread)
+{
+    cx_a64 *fresh = cx_aptr_load_acquire(&cx_world.fresh);
+    if (fresh == NULL) return false;
+    cx_a64_or_relaxed(&fresh[thread->words.handle_base / CX_WORD_HANDLES], thread->words.handle_bits);
+    for (uint32_t i = 0; i < thread->held.count; i++) cx_a64_or_relaxed(&fresh[thread->held.word[i]], thread->held.bits[i]);
+    return true;
 }
 
 void cx_thread_abandon_handles_locked(struct cx_thread *vacant)

@@ -38,6 +38,7 @@
 #include "gc/options.h"
 #include "gc/shadow.h"
 #include "gc/stack.h"
+#include "gc/stress.h"
 #include "gc/tlab.h"
 #include "gc/type.h"
 
@@ -59,7 +60,7 @@ struct cx_thread {
     struct cx_tlab tlab;
     struct cx_held held;
     uint64_t handles_taken; /* claimed so far, or found in its record, for the count of allocations */
-    uint64_t stress_countdown;
+    struct cx_stress stress;
     uint64_t assisted; /* value of tlab.taken up to which it has done its share of marking */
 
     /* --- exchanged between owner and collector --- */
@@ -121,6 +122,12 @@ struct cx_world {
 
 extern struct cx_world cx_world;
 
+/* What is known of a handle that names no object, for the end of a report. */
+static inline const char *cx_thread_grave_text(coex_handle handle)
+{
+    return cx_grave_text(&cx_world.handles.graves, &cx_world.types, handle);
+}
+
 int cx_registry_init(struct cx_registry *registry);
 void cx_registry_fini(struct cx_registry *registry);
 
@@ -145,6 +152,8 @@ struct cx_thread *cx_thread_create_locked(struct cx_thread *parent, coex_handle 
 /* The thread goes. The caller owns its words and has cut its frozen range; buffer and blocks are handed over here. */
 void cx_thread_destroy(struct cx_thread *thread);
 uint64_t cx_thread_handles_held(const struct cx_thread *thread);
+/* For the verifier: the objects of the handles that this record holds do not exist yet. False: none runs. */
+bool cx_thread_note_held(const struct cx_thread *thread);
 /* INV-THREAD-4. With the registry lock. */
 void cx_thread_abandon_handles_locked(struct cx_thread *vacant);
 
@@ -154,6 +163,14 @@ void cx_registry_fork_child(struct cx_registry *registry, struct cx_thread *self
 static inline bool cx_thread_is_pending(const struct cx_thread *thread)
 {
     return cx_a64_load_acquire(&thread->acked) != cx_a64_load_seq(&thread->requested);
+}
+
+/* Asks a thread for something, with the registry lock. Both stores come before the collector's look at `mode` (INV-NATIVE-1: seq), and
+ * `limit` comes last (INV-POLL-1). */
+static inline void cx_thread_request_gct(struct cx_thread *thread, uint64_t request)
+{
+    cx_a64_store_seq(&thread->requested, request);
+    cx_aptr_store_release(cx_aptr_at(&thread->words.limit), NULL);
 }
 
 static inline enum cx_phase cx_phase_now(void) { return (enum cx_phase)cx_a32_load_relaxed(&cx_world.phase); }

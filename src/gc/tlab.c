@@ -1,6 +1,8 @@
 /* See tlab.h. */
 #include "gc/tlab.h"
 
+#include "base/report.h"
+
 void cx_tlab_init(struct cx_tlab *tlab, struct coex_gc_thread *words, bool slow_always)
 {
     *tlab = (struct cx_tlab){.block = CX_NO_BLOCK, .overflow = CX_NO_BLOCK, .slow_always = slow_always};
@@ -22,13 +24,22 @@ static char *tlab_bump(uint64_t *cursor, uint64_t end, uint64_t bytes, uint64_t 
     return (char *)start;
 }
 
+/* What the fast path is to take for the end of the hole. */
+static uint64_t tlab_end_to_show(const struct cx_tlab *tlab)
+{
+    if (tlab->slow_always || tlab->watched) return 0;
+    if (CX_LIKELY(tlab->sample_every == 0)) return tlab->end;
+    uint64_t left = tlab->sample_at > tlab->bytes ? tlab->sample_at - tlab->bytes : 0;
+    return left < tlab->end - tlab->start ? tlab->start + left : tlab->end;
+}
+
 static void tlab_set_hole(struct cx_tlab *tlab, struct coex_gc_thread *words, char *start, char *end)
 {
     tlab->bytes += words->cursor - tlab->start;
     tlab->start = (uint64_t)start;
     tlab->end = (uint64_t)end;
     words->cursor = (uint64_t)start;
-    words->end = tlab->slow_always ? 0 : (uint64_t)end;
+    words->end = tlab_end_to_show(tlab);
 }
 
 /* So many bytes more; told to all when as many have come together as this thread takes blocks at a time. */
@@ -101,7 +112,7 @@ void cx_tlab_charge(struct cx_tlab *tlab, struct coex_gc_thread *words, uint64_t
 char *cx_tlab_place(struct cx_tlab *tlab, struct coex_gc_thread *words, struct cx_heap *heap, uint64_t bytes, uint64_t prefix,
                     uint64_t align, bool black)
 {
-    words->end = tlab->slow_always ? 0 : tlab->end;
+    words->end = tlab_end_to_show(tlab);
     char *place = tlab_bump(&words->cursor, tlab->end, bytes, prefix, align);
     bool awkward = bytes + align - 8 > CX_LINE_BYTES; /* it may not fit into a hole of one line */
     if (place == NULL && awkward && tlab->end - words->cursor >= CX_LINE_BYTES)
@@ -113,6 +124,35 @@ char *cx_tlab_place(struct cx_tlab *tlab, struct coex_gc_thread *words, struct c
             place = tlab_place_in_overflow(tlab, heap, bytes, prefix, align, black);
     }
     return place;
+}
+
+void cx_tlab_watch(struct cx_tlab *tlab, struct coex_gc_thread *words, bool watched)
+{
+    tlab->watched = watched;
+    words->end = tlab_end_to_show(tlab);
+}
+
+/* Half to three halves of the interval: a period of the program's own does not meet the same place again and again. */
+static uint64_t tlab_sample_gap(struct cx_tlab *tlab, uint64_t interval)
+{
+    tlab->sample_random = tlab->sample_random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return interval / 2 + (tlab->sample_random >> 33) % interval + 1;
+}
+
+uint64_t cx_tlab_sample(struct cx_tlab *tlab, struct coex_gc_thread *words, uint64_t interval)
+{
+    uint64_t bytes = cx_tlab_bytes(tlab, words), points = 0;
+    if (tlab->sample_every != interval) {
+        tlab->sample_every = interval;
+        if (tlab->sample_random == 0) tlab->sample_random = cx_os_random();
+        tlab->sample_at = bytes + (interval != 0 ? tlab_sample_gap(tlab, interval) : 0);
+    } else if (interval != 0 && bytes >= tlab->sample_at) {
+        points = (bytes - tlab->sample_at) / interval; /* a large object passes many: those are counted, not drawn */
+        tlab->sample_at += points * interval;
+        for (; tlab->sample_at <= bytes; points++) tlab->sample_at += tlab_sample_gap(tlab, interval);
+    }
+    words->end = tlab_end_to_show(tlab);
+    return points;
 }
 
 /* The line that the cursor is in is held too: objects that come to lie on it are born. */

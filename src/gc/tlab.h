@@ -20,6 +20,11 @@ struct cx_tlab {
     uint64_t unreported; /* of `taken`: not in heap.taken yet, which all threads read and so should change seldom */
     uint64_t taken;      /* bytes of holes, overflow blocks and large objects so far */
     bool slow_always;    /* debugging: stress */
+    bool watched;        /* every allocation is told of: the same for as long as it lasts */
+    /* Sampling. The ABI word `end` is early where a sample is due, so that the fast path has nothing to do with it. */
+    uint64_t sample_every; /* bytes, about; 0: no samples. As this thread has last heard */
+    uint64_t sample_at;    /* value of cx_tlab_bytes at which the next one is due */
+    uint64_t sample_random;
 };
 
 void cx_tlab_init(struct cx_tlab *tlab, struct coex_gc_thread *words, bool slow_always);
@@ -34,6 +39,11 @@ void cx_tlab_hold(struct cx_tlab *tlab, const struct coex_gc_thread *words, stru
 void cx_tlab_give_up(struct cx_tlab *tlab, struct coex_gc_thread *words, struct cx_heap *heap);
 /* After cx_heap_fork_child: the blocks of this thread stay its own. */
 void cx_tlab_fork_child(const struct cx_tlab *tlab, struct cx_heap *heap);
+/* From now on every allocation takes the slow path, or no longer. */
+void cx_tlab_watch(struct cx_tlab *tlab, struct coex_gc_thread *words, bool watched);
+/* After an allocation: how many sample points, about `interval` bytes apart, it has passed. 0 for most, and for the first after the
+ * interval has changed. */
+uint64_t cx_tlab_sample(struct cx_tlab *tlab, struct coex_gc_thread *words, uint64_t interval);
 /* Bytes of objects allocated so far. */
 uint64_t cx_tlab_bytes(const struct cx_tlab *tlab, const struct coex_gc_thread *words);
 

@@ -12,13 +12,13 @@
 static bool verify_is_alive(coex_handle handle)
 {
     const struct cx_handles *handles = &cx_world.handles;
-    return handle < cx_a64_load_acquire(&handles->committed) &&
+    return cx_index_of(handle) < cx_a64_load_acquire(&handles->committed) &&
            (cx_handle_is_marked(handles, handle) || cx_handle_is_born(handles, handle));
 }
 
 static const char *verify_type_name(void *payload)
 {
-    const struct cx_type *type = cx_type_find(&cx_world.types, cx_header_type(*cx_header_of(payload)));
+    const struct cx_type *type = cx_type_find(&cx_world.types, cx_header_type(cx_header_read(payload)));
     return type != NULL ? type->descriptor->name : "?";
 }
 
@@ -26,8 +26,9 @@ static void verify_edge(void *parent, uint64_t offset, coex_handle child)
 {
     if (verify_is_alive(child)) return;
     const char *where = parent == NULL ? "a global root" : verify_type_name(parent);
-    unsigned long long from = parent == NULL ? 0 : (unsigned long long)cx_header_handle(*cx_header_of(parent));
-    void *object = child < cx_a64_load_acquire(&cx_world.handles.committed) ? cx_handle_payload(&cx_world.handles, child) : NULL;
+    unsigned long long from = parent == NULL ? 0 : (unsigned long long)cx_header_handle(cx_header_read(parent));
+    void *object =
+        cx_index_of(child) < cx_a64_load_acquire(&cx_world.handles.committed) ? cx_handle_payload(&cx_world.handles, child) : NULL;
     cx_fatal("INV-VERIFY-1 broken: %s (handle %llu), offset %llu, refers to %s (handle %llu), which is neither marked nor born in "
              "cycle %llu",
              where, from, (unsigned long long)offset, object != NULL ? verify_type_name(object) : "no object",
@@ -126,7 +127,7 @@ static void verify_object(struct verify_state *state, coex_handle handle, void *
                      (uint64_t)(uintptr_t)payload);
         return;
     }
-    uint64_t header = *cx_header_of(payload);
+    uint64_t header = cx_a64_load_relaxed(cx_a64_at(cx_header_of(payload)));
     const struct cx_type *type = cx_type_find(&cx_world.types, cx_header_type(header));
     if (type == NULL) {
         verify_fault(state, "Error: Object at 0x%" PRIx64 " has invalid type_id %" PRIu64, (uint64_t)(uintptr_t)payload,
@@ -175,6 +176,15 @@ uint32_t cx_verify_heap_gct(cx_fault_reporter report, void *context)
     cx_os_free(state.granules);
     return state.faults;
 }
+
+static void verify_end_with(void *context, const char *line)
+{
+    (void)context;
+    cx_fatal("INV-VERIFY-2 broken after the sweep of cycle %llu: %s", (unsigned long long)cx_a64_load_relaxed(&cx_world.cycle),
+             line);
+}
+
+void cx_verify_swept_gct(void) { cx_verify_heap_gct(verify_end_with, NULL); }
 
 uint32_t cx_verify_stack(const struct cx_thread *thread, cx_fault_reporter report, void *context)
 {

@@ -36,7 +36,7 @@ static bool weak_wait_for_key(coex_handle ephemeron, coex_handle key)
 {
     struct cx_weak *weak = &weak_state;
     cx_mutex_lock(&weak->lock);
-    uint64_t *first = cx_table_put(&weak->waiting, key << 1);
+    uint64_t *first = cx_table_put(&weak->waiting, cx_index_of(key) << 1);
     bool good = first != NULL && cx_vector_push(&weak->chain, ephemeron);
     if (good && !cx_vector_push(&weak->chain, *first)) {
         weak->chain.count--;
@@ -56,7 +56,7 @@ void cx_weak_key_marked(struct cx_marker *marker, coex_handle key)
 {
     struct cx_weak *weak = &weak_state;
     cx_mutex_lock(&weak->lock);
-    uint64_t *first = cx_table_get(&weak->waiting, key << 1);
+    uint64_t *first = cx_table_get(&weak->waiting, cx_index_of(key) << 1);
     uint64_t at = first != NULL ? *first : 0;
     if (first != NULL) *first = 0;
     while (at != 0) {
@@ -145,9 +145,13 @@ coex_handle cx_weak_get_self(struct cx_thread *self, cx_a64 *cell)
         uint64_t w = cx_a64_load_seq(&weak_state.word);
         CX_POINT("weak-between-word-and-cell");
         coex_handle target = cx_a64_load_seq(cell);
-        if (!self->black || !cx_is_reference(target) || weak_is_alive(target) || (w & WEAK_STATE_MASK) == WEAK_OPEN) return target;
-        if ((w & WEAK_STATE_MASK) == WEAK_CLEARED) {
-            if (cx_a64_load_seq(&weak_state.word) == w) return 0;
+        CX_POINT("weak-between-cell-and-mark");
+        uint64_t state = w & WEAK_STATE_MASK;
+        if (!self->black || !cx_is_reference(target) || state == WEAK_OPEN || cx_handle_is_born(&cx_world.handles, target))
+            return target;
+        bool marked = cx_bit_test_seq(cx_world.handles.marked, cx_index_of(target));
+        if (marked || state == WEAK_CLEARED) { /* INV-WEAK-5 */
+            if ((cx_a64_load_seq(&weak_state.word) & WEAK_STATE_MASK) == state) return marked ? target : 0;
         } else {
             CX_POINT("weak-before-swap");
             if (!cx_a64_cas_seq(&weak_state.word, &w, w + WEAK_ONE)) continue;
@@ -206,6 +210,7 @@ bool cx_weak_clear_gct(uint64_t *at)
 bool cx_weak_forget_gct(void)
 {
     struct cx_weak *weak = &weak_state;
+    CX_POINT("weak-before-forgetting");
     cx_mutex_lock(&weak->lock);
     uint64_t end = weak->at + WEAK_PIECE < weak->cells.count ? weak->at + WEAK_PIECE : weak->cells.count;
     for (; weak->at < end; weak->at++) {

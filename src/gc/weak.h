@@ -9,16 +9,18 @@
  *                          | ^  a get of a white target: n + 1
  *                          +-+
  *
- * Get, with no safepoint inside. A white thread returns what is in the cell. A black one reads w, then the cell. Null, marked, born, or
- * w OPEN: return it. CLEARED: read w again; still CLEARED: null, else start over. {MARKING, n}: compare-and-swap to n + 1 (failed: start
- * over), *then* shade the target and return it.
+ * Get, with no safepoint inside. A white thread returns what is in the cell. A black one reads w, then the cell. Null, born, or w OPEN:
+ * return it. Marked, or CLEARED: read w again, and start over if its state has changed; marked: return it, CLEARED: null. {MARKING, n}:
+ * compare-and-swap to n + 1 (failed: start over), *then* shade the target and return it.
  *
  * INV-WEAK-1  The swap comes before the shade: the other order leaves an object in a buffer that nobody asks for.
  * INV-WEAK-2  n is read before a flush is asked for; if it is the same after an empty round, no get has slipped in.
  * INV-WEAK-3  Cells are cleared by compare-and-swap, before OPEN, before the sweep.
  * INV-WEAK-4  An ephemeron whose key is not alive yet waits in a table by its key, whose bit is set in the `watched` bitmap; who marks a
  *             watched key pushes the values that wait. Bit, then a look at the mark; mark, then a look at the bit (both seq): one
- *             of the two sees the other, and a chain of ephemerons costs linear time. */
+ *             of the two sees the other, and a chain of ephemerons costs linear time.
+ * INV-WEAK-5  After the decision marks don't prove life: what has a finalizer is marked then, dead as it is. So who finds a target marked
+ *             looks at w again. (That a dead handle is not born again before the next cycle is MI-6.) */
 #ifndef CX_GC_WEAK_H
 #define CX_GC_WEAK_H
 

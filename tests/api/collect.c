@@ -297,7 +297,7 @@ static int count_lines(FILE *file, const char *start)
     return count;
 }
 
-TEST(trace_level_1_is_one_line_for_each_cycle)
+TEST(trace_level_1_tells_of_the_phases_of_each_cycle)
 {
     FILE *output = tmpfile();
     start_quiet();
@@ -306,11 +306,13 @@ TEST(trace_level_1_is_one_line_for_each_cycle)
     ck_assert_int_eq(count_lines(output, "[GC]"), 0); /* silent unless asked */
     coex_gc_set_trace_level(1);
     for (int i = 0; i < 5; i++) coex_gc_collect();
-    ck_assert_int_eq(count_lines(output, "[GC] Collection #"), 5);
-    ck_assert_int_eq(count_lines(output, ""), 5);
+    ck_assert_int_eq(count_lines(output, "[GC] Collection #"), 2 * 5);
+    ck_assert_int_eq(count_lines(output, "[GC] Mark phase: "), 5);
+    ck_assert_int_eq(count_lines(output, "[GC] Sweep phase: "), 5);
+    ck_assert_int_eq(count_lines(output, ""), 4 * 5);
     coex_gc_set_trace_level(0);
     coex_gc_collect();
-    ck_assert_int_eq(count_lines(output, ""), 5);
+    ck_assert_int_eq(count_lines(output, ""), 4 * 5);
     coex_gc_shutdown();
     coex_gc_set_output(NULL);
     fclose(output);

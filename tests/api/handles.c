@@ -276,9 +276,9 @@ enum { FEW = 1000, MANY = 30000, REUSE_HANDLES = 1 << 18 };
 static int allocated_before_reuse(uint32_t type, const bool *is_dead)
 {
     for (int i = 0; i < MANY; i++) {
-        coex_handle h = coex_gc_alloc(sizeof(pair), type);
-        expect(h != 0 && h < REUSE_HANDLES);
-        if (is_dead[h]) return i;
+        uint64_t index = index_of(coex_gc_alloc(sizeof(pair), type));
+        expect(index != 0 && index < REUSE_HANDLES);
+        if (is_dead[index]) return i;
     }
     return MANY;
 }
@@ -291,7 +291,7 @@ TEST(retired_handle_is_not_reused_before_a_complete_cycle)
     coex_handle *slots = coex_gc_enter_frame(FEW), dead[FEW];
     for (int i = 0; i < FEW; i++) {
         dead[i] = slots[i] = coex_gc_alloc(sizeof(pair), type);
-        is_dead[dead[i]] = true;
+        is_dead[index_of(dead[i])] = true;
     }
     ck_assert_int_eq(allocated_before_reuse(type, is_dead), MANY); /* they are alive */
     memset(slots, 0, FEW * sizeof *slots);

@@ -24,11 +24,19 @@ static inline void forget_environment(void)
     unsetenv("COEX_GC_DEBUG");
 }
 
+/* COEX_TEST_HOSTILE=1 has a cycle asked for at every allocation, its marks verified, and what is freed poisoned. */
+static inline bool test_is_hostile(void) { return getenv("COEX_TEST_HOSTILE") != NULL; }
+
 static inline coex_gc_config default_config(void)
 {
     coex_gc_config config;
     forget_environment();
     coex_gc_config_default(&config);
+    if (test_is_hostile()) {
+        config.stress = 1;
+        config.verify = config.poison = true;
+        config.max_handles = (uint64_t)1 << 26; /* bitmaps of the verifier have a bit for each */
+    }
     return config;
 }
 
@@ -45,6 +53,9 @@ static inline void start_with(const coex_gc_config *config)
     int code = coex_gc_init_with(config);
     if (code != COEX_GC_OK) test_fail(__FILE__, __LINE__, "init: %s: %s", coex_gc_error_string(code), coex_gc_error_detail());
 }
+
+/* The place in the table, without the generation that handles of checked builds carry. */
+static inline uint64_t index_of(coex_handle handle) { return handle & (((uint64_t)1 << COEX_GC_HANDLE_BITS) - 1); }
 
 static inline void start_quiet(void)
 {

@@ -46,6 +46,26 @@ TEST(every_debugging_option_reaches_its_field)
     ck_assert(!parsed.poison);
 }
 
+TEST(stress_is_an_interval_with_or_without_bounds)
+{
+    static const struct {
+        const char *text;
+        uint64_t interval, from, to;
+        bool random;
+    } rows[] = {
+        {"stress=0", 0, 0, 0, false},     {"stress=7", 7, 0, 0, false}, {"stress=100:10", 10, 100, 0, false},
+        {"stress=5:1:9", 1, 5, 9, false}, {"stress=r7", 7, 0, 0, true}, {"stress=r100:10:5000", 10, 100, 5000, true},
+        {"stress=9:3:9", 3, 9, 9, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ck_assert_int_eq(parse("COEX_GC_DEBUG", rows[i].text), COEX_GC_OK);
+        ck_assert_uint_eq(parsed.stress, rows[i].interval);
+        ck_assert_uint_eq(parsed.stress_from, rows[i].from);
+        ck_assert_uint_eq(parsed.stress_to, rows[i].to);
+        ck_assert_int_eq(parsed.stress_random, rows[i].random);
+    }
+}
+
 TEST(sizes_take_units_in_steps_of_1024)
 {
     static const struct {
@@ -152,6 +172,11 @@ static const struct malformed {
     {"COEX_GC_DEBUG", "verify=", "is not a 0 or 1"},
     {"COEX_GC_DEBUG", "verify", "'verify' has no '='"},
     {"COEX_GC_DEBUG", "stress=often", "is not a number"},
+    {"COEX_GC_DEBUG", "stress=", "is not a number"},
+    {"COEX_GC_DEBUG", "stress=r", "is not a number"},
+    {"COEX_GC_DEBUG", "stress=5:", "is not a number"},
+    {"COEX_GC_DEBUG", "stress=1:2:3:4", "is not a number"},
+    {"COEX_GC_DEBUG", "stress=9:1:8", "is not a number"},
 };
 
 TEST(whatever_can_not_be_read_is_named)

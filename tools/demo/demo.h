@@ -5,7 +5,8 @@
  *     workers.c   the threads: request handlers, an importer whose helpers come and go, an archiver in native mode, an expirer
  *     monitor.c   looks at the runtime every few milliseconds and keeps what it saw
  *     summary.c   the same in the terminal
- *     report.c    the same as a page to look at
+ *
+ * The collector records a trace meanwhile; the page to look at is made of it, by the code of `coexgc report`.
  *
  * Everything that a thread reads it checks: each post carries a checksum of itself and its text, each timeline its sum and order. At
  * the end every post that was ever made has to be accounted for. */
@@ -27,6 +28,7 @@ struct demo_options {
     unsigned threads; /* request handlers */
     uint64_t seed;
     char report[4096]; /* where the page goes */
+    char trace[4096];  /* and the trace that it is made of */
 };
 
 /* Reads the command line; ends the program if it asks for help or makes no sense. */
@@ -184,8 +186,5 @@ const char *demo_bound(unsigned bucket);
 void summary_header(const struct demo_options *options);
 void summary_second(const struct monitor_sample *now, const struct monitor_sample *before);
 void summary_print(const struct demo_result *result);
-
-/* Writes the page; false, with errno set, if it can't. */
-bool report_write(const struct demo_result *result);
 
 #endif

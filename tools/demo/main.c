@@ -1,6 +1,7 @@
 /* See demo.h. The order of things: build the network, let the threads work on it while the monitor watches, stop them, look at
  * everything once more, tell. */
 #include "demo.h"
+#include "report.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -34,6 +35,7 @@ static void print_help(void)
          "  --threads N    request handlers, beside three helpers (4)\n"
          "  --seed N       of the random numbers (1)\n"
          "  --report FILE  where the page goes (build/coex-demo-report.html, or here if there is no build folder)\n"
+         "  --trace FILE   where the trace goes that it is made of (beside it, as coex-demo-trace.json)\n"
          "  --help         this\n"
          "\n"
          "COEX_GC tunes the collector, for example COEX_GC=percent=50,trace=1.");
@@ -50,23 +52,37 @@ static double read_number(const char *name, const char *text, double least, doub
     return value;
 }
 
-static void set_report(struct demo_options *options, const char *path)
+static void set_path(char *place, size_t room, const char *option, const char *path)
 {
-    int length = snprintf(options->report, sizeof options->report, "%s", path);
-    if (length == 0 || (size_t)length >= sizeof options->report) demo_fail("--report takes the name of a file (see --help)");
+    int length = snprintf(place, room, "%s", path);
+    if (length == 0 || (size_t)length >= room) demo_fail("%s takes the name of a file (see --help)", option);
+}
+
+/* The trace goes where the page goes, unless it is said where. */
+static void set_paths(struct demo_options *options, const char *report, const char *trace)
+{
+    char beside[sizeof options->trace];
+    const char *slash = strrchr(report, '/');
+    set_path(options->report, sizeof options->report, "--report", report);
+    snprintf(beside, sizeof beside, "%.*scoex-demo-trace.json", slash != NULL ? (int)(slash - report) + 1 : 0, report);
+    set_path(options->trace, sizeof options->trace, "--trace", trace != NULL ? trace : beside);
 }
 
 void demo_options_read(struct demo_options *options, int argc, char **argv)
 {
     static const struct option known[] = {
-        {"seconds", required_argument, NULL, 's'}, {"threads", required_argument, NULL, 't'},
-        {"seed", required_argument, NULL, 'r'},    {"report", required_argument, NULL, 'o'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+        {"seconds", required_argument, NULL, 's'},
+        {"threads", required_argument, NULL, 't'},
+        {"seed", required_argument, NULL, 'r'},
+        {"report", required_argument, NULL, 'o'},
+        {"trace", required_argument, NULL, 'e'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     struct stat build;
     *options = (struct demo_options){.seconds = 10, .threads = 4, .seed = 1};
     bool has_build = stat("build", &build) == 0 && S_ISDIR(build.st_mode);
-    set_report(options, has_build ? "build/coex-demo-report.html" : "coex-demo-report.html");
+    const char *report = has_build ? "build/coex-demo-report.html" : "coex-demo-report.html", *trace = NULL;
     opterr = 0; /* our own words */
     for (int option; (option = getopt_long(argc, argv, ":", known, NULL)) != -1;) {
         switch (option) {
@@ -80,7 +96,10 @@ void demo_options_read(struct demo_options *options, int argc, char **argv)
             options->seed = (uint64_t)read_number("--seed", optarg, 0, 9007199254740992.0, true);
             break;
         case 'o':
-            set_report(options, optarg);
+            report = optarg;
+            break;
+        case 'e':
+            trace = optarg;
             break;
         case 'h':
             print_help();
@@ -92,6 +111,7 @@ void demo_options_read(struct demo_options *options, int argc, char **argv)
         }
     }
     if (optind < argc) demo_fail("'%s' is one word too many (see --help)", argv[optind]);
+    set_paths(options, report, trace);
 }
 
 /* ------------------------------------------------------------------- main */
@@ -104,12 +124,24 @@ static void check_report(const char *path)
     fclose(file);
 }
 
+/* The trace, and the page that is made of it. */
+static void write_page(const struct demo_options *options)
+{
+    char error[1024];
+    if (coex_gc_trace_stop() != COEX_GC_OK) demo_fail("%s", coex_gc_error_detail());
+    if (!report_make(options->trace, options->report, error, sizeof error)) demo_fail("%s", error);
+    printf("\nThe same as a page to look at:      %s\n"
+           "The trace, for Perfetto for example: %s\n",
+           options->report, options->trace);
+}
+
 int main(int argc, char **argv)
 {
     struct demo_options options;
     demo_options_read(&options, argc, argv);
     check_report(options.report);
     coex_gc_init();
+    if (coex_gc_trace_start(options.trace) != COEX_GC_OK) demo_fail("%s", coex_gc_error_detail());
     summary_header(&options);
     network_create(options.seed);
 
@@ -130,10 +162,7 @@ int main(int argc, char **argv)
     result.audit = network_audit(&tally, demo_get(&tally.posted), demo_get(&tally.trimmed));
     result.faults = coex_gc_validate_heap();
     summary_print(&result);
-    if (report_write(&result))
-        printf("\nThe same as a page to look at: %s\n", options.report);
-    else
-        demo_fail("can't write the report to %s: %s", options.report, strerror(errno));
+    write_page(&options);
 
     bool right = demo_get(&tally.wrong) == 0 && result.faults == 0;
     workers_free(workers);

@@ -134,6 +134,11 @@ void monitor_watch(struct monitor *monitor, double seconds, const struct demo_wo
         struct timespec until = {.tv_sec = (time_t)(due / 1000000000u), .tv_nsec = (long)(due % 1000000000u)};
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
         look(monitor, workers);
+        if (tick % 10 == 0 && monitor->sample_count > 10) {
+            const struct monitor_sample *now = &monitor->sample[monitor->sample_count - 1], *before = now - 10;
+            coex_gc_trace_counter("requests per second",
+                                  (uint64_t)((double)(now->requests - before->requests) / (now->at - before->at)));
+        }
         if (tick % (1000 / PERIOD_MS) == 0) {
             summary_second(&monitor->sample[monitor->sample_count - 1], &monitor->sample[shown]);
             shown = monitor->sample_count - 1;

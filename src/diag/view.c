@@ -1,0 +1,167 @@
+/* See view.h. Owns the describers. Any thread. */
+#include "diag/view.h"
+
+#include "gc/error.h"
+#include "gc/runtime.h"
+#include "gc/weak.h"
+
+#include <coex/gc_diag.h>
+#include <string.h>
+
+/* -------------------------------------------------------------- describers */
+
+enum { VIEW_DESCRIBERS = 64, VIEW_TEXT = 80 };
+
+/* W: coex_gc_set_describer, under the life lock; function, then `owner`, release. R: dumps, acquire. */
+static struct {
+    cx_a64 owner; /* generation of the runtime << 20 | type */
+    cx_aptr describe;
+} view_describer[VIEW_DESCRIBERS];
+
+union view_cast {
+    coex_gc_describer function;
+    void *pointer;
+};
+
+static uint64_t view_owner(uint32_t type) { return cx_a64_load_acquire(&cx_world.generation) << 20 | type; }
+
+int coex_gc_set_describer(uint32_t type_id, coex_gc_describer describe)
+{
+    if (!cx_runtime_is_up()) return cx_error_set(COEX_GC_ESTATE, "coex_gc_set_describer: the runtime is not initialised");
+    if (cx_type_find(&cx_world.types, type_id) == NULL)
+        return cx_error_set(COEX_GC_EINVAL, "coex_gc_set_describer: there is no type %u", type_id);
+    union view_cast cast = {.function = describe};
+    int place = -1;
+    cx_mutex_lock(&cx_world.life);
+    uint64_t owner = view_owner(type_id);
+    for (int i = VIEW_DESCRIBERS - 1; i >= 0; i--) {
+        uint64_t there = cx_a64_load_relaxed(&view_describer[i].owner);
+        if (there == owner) {
+            place = i;
+            break;
+        }
+        if (there >> 20 != owner >> 20) place = i; /* of a runtime that is gone, or nobody's */
+    }
+    if (place >= 0) {
+        cx_aptr_store_release(&view_describer[place].describe, cast.pointer);
+        cx_a64_store_release(&view_describer[place].owner, owner);
+    }
+    cx_mutex_unlock(&cx_world.life);
+    return place >= 0 ? COEX_GC_OK : cx_error_set(COEX_GC_ELIMIT, "there are %d describers already", VIEW_DESCRIBERS);
+}
+
+static coex_gc_describer view_find_describer(uint32_t type)
+{
+    union view_cast cast = {.pointer = NULL};
+    uint64_t owner = view_owner(type);
+    for (int i = 0; i < VIEW_DESCRIBERS && cast.pointer == NULL; i++) {
+        if (cx_a64_load_acquire(&view_describer[i].owner) == owner)
+            cast.pointer = cx_aptr_load_acquire(&view_describer[i].describe);
+    }
+    return cast.pointer != NULL ? cast.function : NULL;
+}
+
+const void *coex_gc_peek(coex_handle h, uint64_t *size)
+{
+    struct cx_view view;
+    bool there = cx_runtime_is_up() && !coex_is_immediate(h) && cx_view_take(&view, h) && view.type != NULL;
+    *size = there ? view.size : 0;
+    return there ? view.payload : NULL;
+}
+
+/* ------------------------------------------------------------------ looking */
+
+CX_BESIDE static uint64_t view_load(const void *word) { return cx_a64_load_acquire(cx_a64_at(word)); }
+
+/* Where the space ends that an object at `payload` may reach; NULL: it is nowhere in the heap. */
+static const char *view_end_of_space(const struct cx_heap *heap, const char *payload, bool *large)
+{
+    *large = cx_large_contains(&heap->large, payload);
+    if (*large)
+        return heap->large.range.base + ((size_t)cx_a32_load_relaxed((const cx_a32 *)&heap->large.pages) << heap->large.page_shift);
+    if (!cx_heap_in_blocks(heap, payload)) return NULL;
+    uint64_t block = ((uintptr_t)payload - 8 - (uintptr_t)heap->base) >> CX_BLOCK_SHIFT;
+    return block < cx_a32_load_acquire(&heap->count) ? heap->base + ((block + 1) << CX_BLOCK_SHIFT) : NULL;
+}
+
+CX_BESIDE bool cx_view_take(struct cx_view *view, coex_handle handle)
+{
+    *view = (struct cx_view){.handle = handle, .name = "?"};
+    if (!cx_handle_is_object(&cx_world.handles, handle)) return false;
+    view->payload = cx_handle_payload(&cx_world.handles, handle);
+    if (view->payload == NULL) return false;
+    const char *end = view_end_of_space(&cx_world.heap, view->payload, &view->large);
+    if (end == NULL || (uintptr_t)view->payload % 8 != 0 || view->payload > end) return true;
+    view->header = view_load(view->payload - 8);
+    const struct cx_type *type = cx_type_find(&cx_world.types, cx_header_type(view->header));
+    if (type == NULL) return true;
+    view->size = type->size != 0 ? type->size : view_load(view->payload - 16);
+    if (view->size > (uint64_t)(end - view->payload)) {
+        view->size = 0;
+        return true;
+    }
+    view->type = type;
+    view->name = type->descriptor->name;
+    view->bytes = cx_round8(view->size + cx_type_prefix(type));
+    return true;
+}
+
+CX_BESIDE uint64_t cx_view_word(const struct cx_view *view, uint64_t offset) { return view_load(view->payload + offset); }
+
+CX_BESIDE void cx_view_copy(const struct cx_view *view, uint64_t offset, unsigned char *bytes, uint64_t count)
+{
+    const volatile unsigned char *from = (const volatile unsigned char *)view->payload + offset;
+    for (uint64_t i = 0; i < count; i++) bytes[i] = from[i];
+}
+
+void cx_view_each(const struct cx_view *view, cx_view_visitor visit, void *context)
+{
+    if (view->type != NULL) cx_mark_each_reference(view->payload, visit, context);
+}
+
+/* ------------------------------------------------------------------- fields */
+
+/* Fields of the runtime's own types. */
+static const char *view_weak_field(const struct cx_type *type, uint64_t offset)
+{
+    if (type->id == cx_weak_type()) return "target";
+    return offset == 0 ? "key" : "value";
+}
+
+struct cx_field cx_view_field(const struct cx_type *type, uint64_t offset)
+{
+    const coex_gc_type *descriptor = type->descriptor;
+    if (cx_weak_is_type(type->id)) return (struct cx_field){.kind = CX_FIELD_NAMED, .name = view_weak_field(type, offset)};
+    for (uint32_t i = 0; i < descriptor->ref_count; i++) {
+        if (descriptor->ref_offsets[i] != offset) continue;
+        if (descriptor->ref_names == NULL) return (struct cx_field){.kind = CX_FIELD_OFFSET};
+        return (struct cx_field){.kind = CX_FIELD_NAMED, .name = descriptor->ref_names[i]};
+    }
+    if ((type->flags & COEX_GC_REF_ARRAY) != 0 && offset >= type->array_offset)
+        return (struct cx_field){.kind = CX_FIELD_ELEMENT, .index = (offset - type->array_offset) / 8};
+    return (struct cx_field){.kind = type->trace != NULL ? CX_FIELD_TRACED : CX_FIELD_PLAIN};
+}
+
+void cx_view_print_field(struct cx_text *text, const struct cx_type *type, uint64_t offset)
+{
+    struct cx_field field = cx_view_field(type, offset);
+    if (field.kind == CX_FIELD_NAMED)
+        cx_text_name(text, field.name);
+    else if (field.kind == CX_FIELD_ELEMENT)
+        cx_text_print(text, "[%llu]", (unsigned long long)field.index);
+    else
+        cx_text_print(text, "offset %llu", (unsigned long long)offset);
+}
+
+void cx_view_print_type(struct cx_text *text, const struct cx_view *view, bool described)
+{
+    cx_text_name(text, view->name);
+    coex_gc_describer describe = described && view->type != NULL ? view_find_describer(view->type->id) : NULL;
+    if (describe == NULL) return;
+    char shown[VIEW_TEXT] = "";
+    describe(view->payload, view->size, shown, sizeof shown);
+    shown[sizeof shown - 1] = '\0';
+    cx_text_print(text, " \"");
+    cx_text_name(text, shown);
+    cx_text_print(text, "\"");
+}

@@ -1,0 +1,98 @@
+/* See shadow_record.h. Entered by whoever scans a stack, and by the collector. */
+#include "gc/shadow_record.h"
+
+/* W: collector, release, before SYNC and after the visits. R: who scans, acquire. */
+static cx_a32 record_on;
+static cx_aptr record_list; /* W: who adds, cas. R: collector acquire */
+static cx_a32 record_short;
+
+static void record_free_all(void)
+{
+    struct cx_record *record = cx_aptr_exchange_acq_rel(&record_list, NULL);
+    while (record != NULL) {
+        struct cx_record *next = record->next;
+        cx_os_free(record);
+        record = next;
+    }
+}
+
+void cx_record_begin_gct(void)
+{
+    cx_a32_store_relaxed(&record_short, 0);
+    cx_a32_store_release(&record_on, 1);
+}
+
+void cx_record_end_gct(void)
+{
+    cx_a32_store_release(&record_on, 0);
+    record_free_all();
+}
+
+void cx_record_fork_child(void) { cx_record_end_gct(); }
+
+const struct cx_record *cx_record_list_gct(void) { return cx_aptr_load_acquire(&record_list); }
+bool cx_record_is_short_gct(void) { return cx_a32_load_relaxed(&record_short) != 0; }
+bool cx_record_is_on(void) { return cx_a32_load_acquire(&record_on) != 0; }
+
+static struct cx_record *record_make(const struct cx_shadow *shadow, struct cx_span span, uint32_t thread, uint64_t os_id)
+{
+    struct cx_record *record = cx_os_allocate(sizeof *record + (size_t)(span.to - span.from) * sizeof(uint64_t));
+    if (record == NULL) {
+        cx_a32_store_relaxed(&record_short, 1);
+        return NULL;
+    }
+    record->stack = shadow->number;
+    record->thread = thread;
+    record->os_id = os_id;
+    record->from = span.from;
+    record->to = span.to;
+    return record;
+}
+
+static void record_publish(struct cx_record *record)
+{
+    void *first = cx_aptr_load_acquire(&record_list);
+    do record->next = first;
+    while (!cx_aptr_cas_acq_rel(&record_list, &first, record));
+}
+
+/* A header or a slot as it is; else what is in the local that it points to. */
+static uint64_t record_word(const struct cx_shadow *shadow, uint64_t number)
+{
+    uint64_t word = cx_a64_load_acquire(cx_a64_at(&shadow->base[number]));
+    if ((word & COEX_GC_LOCAL_BIT) == 0 || cx_shadow_is_header(word)) return word;
+    word = cx_a64_load_acquire(cx_a64_at((const void *)(uintptr_t)(word & ~COEX_GC_LOCAL_BIT)));
+    if ((word & COEX_GC_LOCAL_BIT) != 0) return 0; /* a local that holds anything must not pass for a header */
+    return cx_is_reference(word) ? word | COEX_GC_LOCAL_BIT : word;
+}
+
+static void record_copy(struct cx_record *record, const struct cx_shadow *shadow, struct cx_span span)
+{
+    for (uint64_t i = span.from; i < span.to; i++)
+        cx_a64_store_relaxed(cx_a64_at(&record->word[i - record->from]), record_word(shadow, i));
+}
+
+struct cx_record *cx_record_add_frozen(const struct cx_shadow *shadow, uint64_t end)
+{
+    if (CX_LIKELY(!cx_record_is_on())) return NULL;
+    struct cx_record *record = record_make(shadow, (struct cx_span){0, end}, CX_RECORD_NOBODY, 0);
+    if (record != NULL) record_publish(record);
+    return record;
+}
+
+void cx_record_add_top(const struct cx_shadow *shadow, struct cx_span span, uint32_t thread, uint64_t os_id)
+{
+    if (CX_LIKELY(!cx_record_is_on())) return;
+    struct cx_record *record = record_make(shadow, span, thread, os_id);
+    if (record == NULL) return;
+    record_copy(record, shadow, span);
+    record_publish(record);
+}
+
+void cx_record_fill(const struct cx_shadow *shadow, struct cx_span span)
+{
+    /* An empty span first: a thread that returns after the visits still comes by, and the record may be gone. */
+    if (span.from >= span.to || CX_LIKELY(!cx_record_is_on()) || shadow->record == NULL) return;
+    CX_CHECK("INV-RECORD-1", span.to <= shadow->record->to);
+    record_copy(shadow->record, shadow, span);
+}

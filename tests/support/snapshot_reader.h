@@ -1,0 +1,41 @@
+/*
+ * Reads a .heapsnapshot back: a small JSON reader of its own, strict about what JSON is and about what the format says (counts, indices,
+ * strings, that every node hangs on the root). Anything off fails the test. Nothing is freed: a test is a process.
+ */
+#ifndef COEX_TESTS_SUPPORT_SNAPSHOT_READER_H
+#define COEX_TESTS_SUPPORT_SNAPSHOT_READER_H
+
+#include "support/test.h"
+
+#include <coex/gc.h>
+
+enum { NODE_OBJECT = 3, NODE_SYNTHETIC = 9 };                /* types of nodes */
+enum { EDGE_ELEMENT = 1, EDGE_PROPERTY = 2, EDGE_WEAK = 6 }; /* and of edges */
+
+typedef struct snapshot_edge {
+    uint64_t type, index; /* index: of an element */
+    const char *name;     /* of a property or a weak edge */
+    uint64_t to;          /* number of a node */
+} snapshot_edge;
+
+typedef struct snapshot_node {
+    uint64_t type, id, size;
+    const char *name;
+    uint64_t edge_count;
+    snapshot_edge *edge;
+} snapshot_node;
+
+typedef struct snapshot {
+    uint64_t node_count, edge_count;
+    snapshot_node *node;
+} snapshot;
+
+snapshot snapshot_read(const char *path);
+/* NULL: there is none. */
+const snapshot_node *snapshot_object(const snapshot *shot, coex_handle handle);
+const snapshot_node *snapshot_named(const snapshot *shot, const char *name);
+/* Where a property or weak edge of this name, or an element of this index, leads; NULL: there is none. */
+const snapshot_node *snapshot_property(const snapshot *shot, const snapshot_node *node, const char *name);
+const snapshot_node *snapshot_element(const snapshot *shot, const snapshot_node *node, uint64_t index);
+
+#endif
