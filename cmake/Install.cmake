@@ -1,4 +1,5 @@
-# What `make install` puts in place: headers, both libraries, coexgc.pc, and the CMake package CoexGC.
+# What `make install` puts in place: headers, both libraries, coexgc.pc, the CMake package CoexGC, man pages and the script for gdb.
+# (The command coexgc itself is installed by tools/CMakeLists.txt.)
 # Both descriptions find the tree from their own place, so that it may be moved as a whole.
 
 include(CMakePackageConfigHelpers)
@@ -26,3 +27,7 @@ if(COEX_CHECKED)
 endif()
 configure_file(cmake/coexgc.pc.in ${PROJECT_BINARY_DIR}/coexgc.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/coexgc.pc DESTINATION ${COEX_PKGCONFIG_DIR})
+
+file(GLOB COEX_MAN_PAGES CONFIGURE_DEPENDS docs/man/*.1)
+install(FILES ${COEX_MAN_PAGES} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES tools/gdb/coex.py DESTINATION ${CMAKE_INSTALL_DATADIR}/coexgc/gdb)

@@ -36,10 +36,17 @@
                        (let [begin (System/nanoTime)] (f) (/ (- (System/nanoTime) begin) (double n)))))]
     (println (format "  %-58s %10.1f ns" (str "clojure: " what) (apply min times)))))
 
-(let [m (build-transient keys-array)
-      other (let [a (aclone ^longs keys-array)] (java.util.Collections/shuffle (java.util.Arrays/asList (to-array [])) ) a)]
+(def shuffled
+  (let [a (aclone ^longs keys-array) random (java.util.Random. 1)]
+    (doseq [i (range (dec n) 0 -1)]
+      (let [j (.nextInt random (int (inc i))) x (aget a i)]
+        (aset a i (aget a j))
+        (aset a j x)))
+    a))
+
+(let [m (build-transient keys-array)]
   (best "insert, transient" #(build-transient keys-array))
   (best "insert, persistent" #(build-persistent keys-array))
-  (best "lookup" #(lookup other m))
+  (best "lookup" #(lookup shuffled m))
   (best "iterate" #(iterate-all m)))
 (shutdown-agents)

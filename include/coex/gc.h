@@ -117,7 +117,7 @@ COEX_API int coex_gc_init_with(const coex_gc_config *config);
 COEX_API void coex_gc_shutdown(void);
 
 /* For libraries on top: `hook` runs at the end of every init from now on (and at once if the runtime is up), on the thread that
- * initialises, and registers types; it does nothing else. False from it makes init fail with this thread's last error. Functions run
+ * initialises, and registers types (and their describers); it does nothing else. False from it makes init fail with this thread's last error. Functions run
  * in the order they came in; one that is known already is not added again. False: it failed, or there is no room for more. */
 COEX_API bool coex_gc_at_init(bool (*hook)(void));
 

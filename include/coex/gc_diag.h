@@ -98,7 +98,7 @@ COEX_API void coex_gc_dump_stats(void);
  * the roots were read. 2: and its contents in hex. */
 COEX_API void coex_gc_dump_heap(int32_t verbosity);
 
-/* The table as it stands; no visit. 0: how many handles are in use, free, retired. 1: and those in use. 2: and the others that are not
+/* The table as it stands, by the numbers of its slots (handles; in `checked` builds without their generation); no visit. 0: how many handles are in use, free, retired. 1: and those in use. 2: and the others that are not
  * free, and where free ones would be found. Objects that are dead and not swept yet are in use. */
 COEX_API void coex_gc_dump_handle_table(int32_t verbosity);
 
@@ -123,7 +123,8 @@ COEX_API void coex_gc_fragmentation_report(void);
 COEX_API bool coex_gc_why(coex_handle h);
 
 /* A visit: writes the objects that were reachable, their references with names, sizes, and the roots, as a .heapsnapshot file, which Chrome
- * DevTools opens (Memory, Load). Ids are 2 * handle + 1, so that two snapshots can be compared. 0, or a code: COEX_GC_EINVAL (the file
+ * DevTools opens (Memory, Load). Ids are 2 * handle + 1 (in `checked` builds of the handle without its generation),
+ * so that two snapshots can be compared. 0, or a code: COEX_GC_EINVAL (the file
  * can't be written: coex_gc_error_detail), COEX_GC_ENOMEM, COEX_GC_ESTATE. The file appears complete under its name or not at all. Needs
  * 28 bytes an object and 8 a reference while it is made; the collector is busy for the copying, the file is written behind it. */
 COEX_API int coex_gc_write_heap_snapshot(const char *path);

@@ -40,6 +40,8 @@ size_t cx_os_discard(void *from, size_t bytes);
 /* Small zeroed pieces for tables of the library itself; NULL when there is none. */
 void *cx_os_allocate(size_t bytes);
 void cx_os_free(void *piece);
+/* The same piece (NULL: a new one) with more room, perhaps elsewhere; what is new is not zeroed. NULL: there is none, the piece is as it was. */
+void *cx_os_resize(void *piece, size_t bytes);
 
 uint64_t cx_os_now_ns(void);        /* monotonic */
 uint64_t cx_os_thread_cpu_ns(void); /* time on the CPU of this thread */

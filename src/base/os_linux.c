@@ -96,6 +96,7 @@ size_t cx_os_discard(void *from, size_t bytes)
 
 void *cx_os_allocate(size_t bytes) { return calloc(1, bytes); }
 void cx_os_free(void *piece) { free(piece); }
+void *cx_os_resize(void *piece, size_t bytes) { return realloc(piece, bytes); }
 
 static uint64_t os_clock_ns(clockid_t clock)
 {

@@ -4,14 +4,15 @@
 #include "base/os.h"
 
 enum {
-    PARK_LATCH_SPINS = 64,  /* looks at a latch: longer than it is ever held, unless its holder has lost its core */
-    PARK_LOOKS = 16,        /* looks at a parker between two looks at the clock */
-    PARK_SPIN_MIN_NS = 250, /* to learn that things have changed */
-    PARK_SPIN_MAX_NS =
-        10000 /* about what it takes to sleep and be woken: no more is lost by a spin than by a sleep that was for nothing */
+    PARK_LATCH_SPINS = 64,    /* looks at a latch: longer than it is ever held, unless its holder has lost its core */
+    PARK_LOOKS = 16,          /* looks at a parker between two looks at the clock */
+    PARK_SPIN_MIN_NS = 1000,  /* what a spin that seems to be worth nothing costs at most */
+    PARK_SPIN_MAX_NS = 20000, /* about what it costs two threads to sleep, wake and be woken: more is never to be gained */
+    PARK_PROBE = 16           /* so many waits after which one spins for long again: things may have changed */
 };
 
-static __thread uint32_t park_spin_ns = PARK_SPIN_MAX_NS / 4;
+static __thread uint32_t park_spin_ns = PARK_SPIN_MAX_NS / 2;
+static __thread uint32_t park_waits;
 
 /* ---------------------------------------------------------------- latches */
 
@@ -61,7 +62,8 @@ static bool park_spin(const cx_parker *parker)
 {
     if (park_is_signalled(parker)) return true;
     if (cx_os_cores() < 2) return false;
-    bool worth = park_look(parker, park_spin_ns);
+    bool probes = ++park_waits % PARK_PROBE == 0;
+    bool worth = park_look(parker, probes ? PARK_SPIN_MAX_NS : park_spin_ns);
     if (worth)
         park_spin_ns = park_spin_ns * 2 < PARK_SPIN_MAX_NS ? park_spin_ns * 2 : PARK_SPIN_MAX_NS;
     else

@@ -16,7 +16,8 @@
  *             at no time before. (A wake of the kernel on an address that is gone or reused wakes nobody, or somebody who looks again.)
  *
  * Who waits spins for a moment first, if there is more than one core: being woken by the kernel takes some microseconds. For how long is
- * learnt, by each thread for itself: twice as long after a spin that was worth it, a quarter less after one that was not. */
+ * learnt, by each thread for itself: twice as long after a spin that was worth it, a quarter less after one that was not, and for long
+ * once in a while. */
 #ifndef CX_BASE_PARK_H
 #define CX_BASE_PARK_H
 

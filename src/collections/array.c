@@ -1,6 +1,7 @@
 /* Arrays: views of buffers. See array.h for what is in them and who may write where.
  *
- * Large buffers are filled in pieces with a poll after each, so that copying gigabytes keeps no cycle waiting; that is why they are MUTABLE. */
+ * Large buffers are filled in pieces with a poll after each, so that copying gigabytes keeps no cycle waiting; that is why they are
+ * MUTABLE. */
 #include "collections/array.h"
 
 #include <coex/collections/array.h>
@@ -188,8 +189,8 @@ const void *coex_array_data(coex_handle array)
 
 /* -------------------------------------------------------------------- changing */
 
-/* A new buffer with room for `room` more bytes behind what `a` has; *buffer roots it. The array itself is rooted by the caller. False
- * with a status. */
+/* A new buffer with room for `room` more bytes behind what `a` has; *buffer roots it. The array itself is rooted by the caller.
+ * False with a status. */
 static bool array_duplicate(const struct cx_array *a, uint64_t room, coex_handle *buffer)
 {
     uint64_t bytes = a->length * cx_array_element_bytes(a), from = a->from;

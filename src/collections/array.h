@@ -13,8 +13,8 @@ struct cx_array {
 
 /* MUTABLE. A buffer without spare room is frozen when it is complete.
  *
- * INV-ARRAY-1  Bytes below `used` belong to arrays and never change. Whoever wants to write behind them claims them first: he moves `used`
- *              from the end of his own array by a compare-and-swap, which one of several can do. */
+ * INV-ARRAY-1  Bytes below `used` belong to arrays and never change. Whoever wants to write behind them claims them first: he moves
+ *              `used` from the end of his own array by a compare-and-swap, which one of several can do. */
 struct cx_array_buffer {
     uint64_t used;     /* bytes. W: any, cas acq_rel; the maker plainly before anybody else has it */
     uint64_t capacity; /* bytes, a multiple of 8 */
@@ -26,7 +26,8 @@ static inline bool cx_array_is_refs(const struct cx_array *a) { return (a->eleme
 
 /* A buffer all zero; 0 with a status. */
 coex_handle cx_array_new_buffer(uint64_t capacity, bool refs);
-/* Writes to a buffer that nobody else has yet. The source is outside of the heap, or no safepoint comes before the end: there is none. */
+/* Writes to a buffer that nobody else has yet. The source is outside of the heap, or no safepoint comes before the end: there is
+ * none. */
 void cx_array_write(coex_handle buffer, uint64_t at, const void *source, uint64_t bytes, bool refs);
 /* The same from another buffer. A safepoint after each piece: both are rooted. */
 void cx_array_move(coex_handle to, uint64_t at, coex_handle from, uint64_t from_at, uint64_t bytes, bool refs);

@@ -1,5 +1,5 @@
-/* Cells: the atomic reference and the mutable array. References go through the barriered functions of gc.h, plain words through the atomics
- * of base; both release and acquire. */
+/* Cells: the atomic reference and the mutable array. References go through the barriered functions of gc.h, plain words through the
+ * atomics of base; both release and acquire. */
 #include <coex/collections/cell.h>
 
 #include "base/atomic.h"

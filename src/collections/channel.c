@@ -2,7 +2,7 @@
 #include "collections/channel.h"
 
 #include "base/os.h"
-#include "base/report.h"
+#include "base/point.h"
 
 enum { CHANNEL_ROOM_WORDS = 126 }; /* of an unbounded channel: a room is 1 KiB with its two words in front */
 
@@ -53,12 +53,11 @@ coex_handle coex_channel_new(uint64_t capacity, bool handles)
     if (!unbounded && capacity > CHANNEL_MOST) return cx_fail(COEX_STATUS_SIZE);
     uint64_t words = unbounded ? CHANNEL_ROOM_WORDS : capacity;
     coex_handle *slots = coex_gc_enter_frame(1), made = 0;
-    struct cx_channel *channel;
-    void *payload;
+    void *payload = NULL;
     if (words != 0) slots[0] = channel_new_room(words, handles);
-    if (words == 0 || slots[0] != 0) made = coex_gc_alloc_at(sizeof *channel, cx_values.id[CX_TYPE_channel], &payload);
+    if (words == 0 || slots[0] != 0) made = coex_gc_alloc_at(sizeof(struct cx_channel), cx_values.id[CX_TYPE_channel], &payload);
     if (made != 0) {
-        channel = payload;
+        struct cx_channel *channel = payload;
         channel->room_words = words;
         channel->capacity = capacity;
         channel->handles = handles;
@@ -93,6 +92,7 @@ void cx_wakes_signal(const struct cx_wakes *wakes)
     struct cx_wait *next;
     for (struct cx_wait *wait = wakes->first; wait != NULL; wait = next) {
         next = wait->next; /* it may be gone as soon as it is signalled */
+        CX_POINT("channel-before-signal");
         cx_parker_signal(&wait->parker);
     }
 }
@@ -129,7 +129,7 @@ static enum cx_outcome operation_locked(const struct channel_operation *operatio
 
 static enum cx_outcome operation_now(const struct channel_operation *operation)
 {
-    for (;;) {
+    while (cx_channel_may(operation->channel, operation->sends)) {
         struct cx_wakes wakes = {NULL, NULL};
         cx_channel_lock(operation->channel, operation->handle);
         enum cx_outcome outcome = operation_locked(operation, &wakes);
@@ -138,6 +138,7 @@ static enum cx_outcome operation_now(const struct channel_operation *operation)
         if (CX_LIKELY(outcome != CX_OUTCOME_ROOM)) return outcome;
         if (!cx_channel_add_room(operation->handle)) return CX_OUTCOME_MEMORY;
     }
+    return CX_OUTCOME_WAIT;
 }
 
 enum cx_outcome cx_channel_send_now(struct cx_channel *channel, coex_handle handle, uint64_t word)
@@ -153,6 +154,7 @@ enum cx_outcome cx_channel_receive_now(struct cx_channel *channel, coex_handle h
 /* The time is reached. Out of the queue, unless somebody has it in hand: then it is served, and the signal comes (INV-CHANNEL-4). */
 static bool operation_give_up(const struct channel_operation *operation, struct cx_place *place)
 {
+    CX_POINT("channel-gives-up");
     cx_channel_lock(operation->channel, operation->handle);
     bool unserved = place->queued;
     cx_queue_remove(cx_channel_queue(operation->channel, operation->sends), place);

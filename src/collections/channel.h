@@ -21,8 +21,8 @@
  * INV-CHANNEL-1  No safepoint while a latch is held: nothing is allocated, no frame entered, no transition made. Who has to wait for a latch
  *                holds none, and waits in native mode; a signal is given with none held.
  * INV-CHANNEL-2  A word that is a reference passes from thread to thread through the heap only (room or cell), written and erased by
- *                coex_gc_store. A copy in a C variable has no barrier: the sender might come back and drop its root before it is scanned,
- *                and the receiver, scanned before, would hold what nobody marks.
+ *                coex_gc_store. In a C variable of one who waits no collector would see it: the sender comes back and drops its root,
+ *                and the receiver, which is native and whose roots are read without it, wakes up with what nobody has marked.
  * INV-CHANNEL-3  A wait is served once: `claimed` goes from 0 to 1 by compare-and-swap, with the latch of the channel that serves it held.
  *                Who holds the latches of all its channels knows whether it is claimed for good.
  * INV-CHANNEL-4  A wait's memory is touched by others only in places that are queued, with the latch, and from claim to signal by who claimed
@@ -130,6 +130,15 @@ void cx_queue_remove(struct cx_queue *queue, struct cx_place *place); /* if it i
 static inline struct cx_queue *cx_channel_queue(struct cx_channel *channel, bool sends)
 {
     return sends ? &channel->senders : &channel->receivers;
+}
+
+/* A look without the latch: false if nothing can be done now. What came before the caller, by whatever order, is seen; what happens meanwhile
+ * may be seen or not, so who wants to wait has to look again with the latch. */
+static inline bool cx_channel_may(struct cx_channel *channel, bool sends)
+{
+    uint64_t count = cx_a64_load_relaxed(&channel->count);
+    if (sends ? count < channel->capacity : count != 0) return true;
+    return cx_a64_load_relaxed(&cx_channel_queue(channel, !sends)->count) != 0 || cx_a32_load_relaxed(&channel->closed) != 0;
 }
 
 /* With no latch held. */

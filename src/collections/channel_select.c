@@ -2,9 +2,9 @@
  *
  * First each case is tried by itself, with its own latch. If none can be done, the latches of all channels are taken at once: all cases
  * are tried again, and if still none can be done, the wait gets its places in all queues before any other thread comes by. So nobody
- * serves a wait that is looking around itself, and two selects that are each other's other half meet in the queue of the later one. */
+ * serves a wait that is looking around itself, and of two selects that are each other's other half the later one finds the other's place. */
 #include "base/os.h"
-#include "base/report.h"
+#include "base/point.h"
 #include "collections/channel.h"
 
 enum { SELECT_SMALL = 8 }; /* places for so many cases are on the C stack */
@@ -43,6 +43,7 @@ static coex_status select_check(const struct selection *selection, bool for_ever
 {
     bool active = false;
     if (selection->count > COEX_CHANNEL_MAX_CASES) return COEX_STATUS_SIZE;
+    if (selection->count != 0 && selection->cases == NULL) return COEX_STATUS_RANGE;
     for (uint64_t i = 0; i < selection->count; i++) {
         const coex_channel_case *one = &selection->cases[i];
         if (one->operation != COEX_CHANNEL_SEND && one->operation != COEX_CHANNEL_RECEIVE) return COEX_STATUS_RANGE;
@@ -120,6 +121,7 @@ static enum cx_outcome select_enter(struct selection *selection)
 /* The wait is over: out of all queues. If nobody has claimed it by then, nobody will. */
 static enum cx_outcome select_leave(struct selection *selection, bool signalled)
 {
+    if (!signalled) CX_POINT("channel-gives-up");
     cx_latches_lock(&selection->latches);
     bool claimed = cx_a32_load_relaxed(&selection->wait.claimed) != 0;
     select_queue(selection, false);

@@ -2,6 +2,7 @@
 #include "collections/common.h"
 
 #include "base/os.h"
+#include "collections/string.h"
 
 #include <string.h>
 
@@ -58,7 +59,7 @@ static bool value_register(void)
         cx_values.id[i] = coex_gc_register_type(value_rows[i].type);
         if (cx_values.id[i] == 0) return false;
     }
-    return true;
+    return cx_string_register();
 }
 
 __attribute__((constructor)) static void value_load(void) { coex_gc_at_init(value_register); }

@@ -39,17 +39,18 @@
     X(channel_refs, OTHER)                                                                                                         \
     X(channel_cell, OTHER)                                                                                                         \
     X(map, MAP)                                                                                                                    \
-    X(map_node, OTHER)                                                                                                             \
-    X(map_node_keys, OTHER)                                                                                                        \
-    X(map_node_values, OTHER)                                                                                                      \
-    X(map_node_both, OTHER)                                                                                                        \
+    X(map_branch, OTHER)                                                                                                           \
+    X(map_leaf, OTHER)                                                                                                             \
+    X(map_leaf_keys, OTHER)                                                                                                        \
+    X(map_leaf_values, OTHER)                                                                                                      \
+    X(map_leaf_both, OTHER)                                                                                                        \
     X(map_iterator, ITERATOR)                                                                                                      \
     X(map_builder, BUILDER)                                                                                                        \
     X(map_table, OTHER)                                                                                                            \
     X(map_table_refs, OTHER)                                                                                                       \
     X(set, SET)                                                                                                                    \
-    X(set_node, OTHER)                                                                                                             \
-    X(set_node_keys, OTHER)                                                                                                        \
+    X(set_leaf, OTHER)                                                                                                             \
+    X(set_leaf_keys, OTHER)                                                                                                        \
     X(json_number, JSON)                                                                                                           \
     X(json_object, JSON)                                                                                                           \
     X(json_large, JSON)                                                                                                            \

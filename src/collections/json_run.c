@@ -27,7 +27,7 @@ void cx_json_advance(struct json_reader *reader, const char *text, uint64_t coun
         reader->column = 1;
         text = line + 1;
     }
-    for (; text < end; text++) reader->column += ((unsigned char)*text & 0xc0) != 0x80; /* the first byte of each character */
+    reader->column += cx_utf8_count(text, (uint64_t)(end - text));
 }
 
 /* What is there, in words. */

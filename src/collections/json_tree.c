@@ -37,6 +37,7 @@ coex_handle cx_json_reader_make(const coex_json_options *options)
     struct json_reader *reader = payload;
     reader->max_depth = options != NULL && options->max_depth != 0 ? options->max_depth : COEX_JSON_DEFAULT_DEPTH;
     reader->flags = options != NULL ? options->flags : 0;
+    reader->begin = reader->at = reader->end = "";
     reader->line = reader->column = 1;
     reader->event = COEX_JSON_EVENT_MORE;
     json_scan_begin(&reader->scan);

@@ -258,7 +258,6 @@ static coex_handle list_concat(const struct cx_list *a, const struct cx_list *b,
     struct cx_list_work work = cx_list_work_begin(refs);
     struct cx_list_part tree = first.tree, leaf = cx_list_make_leaf(&work, first.tail, first.in_tail);
     if (!work.failed) tree = cx_list_push(&work, tree, leaf);
-    work.ring[CX_LIST_RING] = tree.node;
     if (!work.failed) tree = cx_list_join(&work, tree, second.tree);
     return list_finish(&work, tree, second.tail, second.in_tail);
 }

@@ -1,9 +1,9 @@
 /* List builders: a list that its owner changes in place.
  *
- * The words go to the builder's own tail; a full tail becomes a leaf, which is put into the tree. Nodes that a builder changes are of the types
- * edit_…, which are MUTABLE and have the builder's number in their last word (INV-LIST-3): it copies a node of anybody else once, and
- * writes to its own copies after that. So appending n words makes n / 32 leaves and n / 1024 nodes and copies no way to the root, and
- * setting words copies each leaf once. Finishing freezes these nodes and takes the builder's number away.
+ * The words go to the builder's own tail; a full tail becomes a leaf, which is put into the tree. Nodes that a builder changes are
+ * of the types edit_…, which are MUTABLE and have the builder's number in their last word (INV-LIST-3): it copies a node of anybody
+ * else once, and writes to its own copies after that. So appending n words makes n / 32 leaves and n / 1024 nodes and copies no way
+ * to the root, and setting words copies each leaf once. Finishing freezes these nodes and takes the builder's number away.
  *
  * Leaves that append makes are immutable from birth; nodes of a tree that is not regular are edited by set alone: there a leaf is
  * put in by copying the right edge, once for 32 words. */
@@ -291,14 +291,10 @@ static bool builder_append_leaf(coex_handle builder, const uint64_t *words, bool
     return done;
 }
 
-bool coex_list_builder_append_words(coex_handle builder, const uint64_t *words, uint64_t count)
+static bool builder_append_each(coex_handle builder, const uint64_t *words, uint64_t count, bool refs)
 {
-    bool refs;
-    struct list_builder *b = builder_live(builder, &refs);
-    if (b == NULL) return false;
-    if (count > COEX_LIST_MAX - b->count) return cx_fail_false(COEX_STATUS_SIZE);
     for (uint64_t done = 0; done < count;) {
-        b = coex_gc_handle_deref(builder);
+        struct list_builder *b = coex_gc_handle_deref(builder);
         uint64_t in_tail = b->count - cx_list_in_tree(b->shape);
         if (in_tail == 0 && count - done > CX_LIST_WIDTH) { /* the tail keeps at least one */
             if (!builder_append_leaf(builder, words + done, refs)) return false;
@@ -311,6 +307,46 @@ bool coex_list_builder_append_words(coex_handle builder, const uint64_t *words, 
         }
     }
     return true;
+}
+
+/* Forgets what was put into a regular tree behind its end. */
+static void builder_trim(struct cx_list_part tree, bool refs, uint64_t owner)
+{
+    uint32_t slot;
+    uint64_t offset;
+    while (tree.count != 0 && tree.level != 0 && edit_is_owned(tree, refs, owner)) {
+        for (uint32_t i = cx_list_slots(tree); i < CX_LIST_WIDTH; i++) coex_gc_store(tree.node, i * sizeof(coex_handle), 0);
+        tree = cx_list_child(tree, tree.count - 1, &slot, &offset);
+    }
+}
+
+/* Back to what the builder was: appending changes nothing of the tree before its end, so the old root still has the old words. */
+static void builder_restore(coex_handle builder, const struct list_builder *old, bool refs)
+{
+    struct list_builder *b = coex_gc_handle_deref(builder);
+    uint64_t in_tail = old->count - cx_list_in_tree(old->shape);
+    for (uint64_t i = 0; i < CX_LIST_WIDTH; i++) builder_set_tail(builder, b, i, i < in_tail ? old->tail[i] : 0, refs);
+    coex_gc_store(builder, ROOT, old->root);
+    b->shape = old->shape;
+    b->count = old->count;
+    if ((old->shape & CX_LIST_RELAXED) == 0) builder_trim(cx_list_tree(old->root, old->shape), refs, old->owner);
+}
+
+bool coex_list_builder_append_words(coex_handle builder, const uint64_t *words, uint64_t count)
+{
+    bool refs;
+    struct list_builder *b = builder_live(builder, &refs);
+    if (b == NULL) return false;
+    if (count > COEX_LIST_MAX - b->count) return cx_fail_false(COEX_STATUS_SIZE);
+    if (count <= CX_LIST_WIDTH - (b->count - cx_list_in_tree(b->shape))) return builder_append_each(builder, words, count, refs);
+    struct list_builder old = *b;
+    coex_handle *slot = coex_gc_enter_frame_with(1 + CX_LIST_WIDTH, 1, &old.root);
+    b = coex_gc_handle_deref(builder);
+    if (refs) memcpy(slot + 1, b->tail, sizeof b->tail);
+    bool done = builder_append_each(builder, words, count, refs);
+    if (!done) builder_restore(builder, &old, refs);
+    coex_gc_leave_frame(slot);
+    return done;
 }
 
 /* ---------------------------------------------------------------- set, pop, finish */
@@ -414,7 +450,8 @@ bool coex_list_builder_pop(coex_handle builder, uint64_t *value)
     return true;
 }
 
-/* Freezes the nodes of this builder in a part. A safepoint: all of it is reachable from the builder. Recursion is as deep as the tree. */
+/* Freezes the nodes of this builder in a part. A safepoint: all of it is reachable from the builder. Recursion is as deep as the
+ * tree. */
 static void edit_freeze(struct cx_list_part part, bool refs, uint64_t owner, bool leaves)
 {
     if (part.count == 0 || !edit_is_owned(part, refs, owner)) return;

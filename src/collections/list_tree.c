@@ -1,5 +1,5 @@
-/* See list_tree.h. All that makes nodes works on rows: the slots of one or two nodes of a level side by side, with what is below each.
- * The slots of a leaf are words, which count as one each, so that leaves need no code of their own. */
+/* See list_tree.h. All that makes nodes works on rows: the slots of one or two nodes of a level side by side, with what is below
+ * each. The slots of a leaf are words, which count as one each, so that leaves need no code of their own. */
 #include "collections/list_tree.h"
 
 #include <string.h>
@@ -43,19 +43,17 @@ const coex_gc_type cx_type_list_sized = {
 
 /* ---------------------------------------------------------------------- work */
 
-struct cx_list_work cx_list_work_begin(bool refs)
-{
-    return (struct cx_list_work){.ring = coex_gc_enter_frame(CX_LIST_RING + 1), .refs = refs};
-}
+struct cx_list_work cx_list_work_begin(bool refs) { return (struct cx_list_work){.frame = coex_gc_enter_frame(0), .refs = refs}; }
 
-void cx_list_work_end(struct cx_list_work *work) { coex_gc_leave_frame(work->ring); }
+void cx_list_work_end(struct cx_list_work *work) { coex_gc_leave_frame(work->frame); }
 
-/* A step up the tree makes at most 6 nodes (three joins of thin nodes, the last of which gives two, and two nodes above them); what it
- * needs was made in it or is the at most 2 nodes of the step below. So 8 would do. */
+/* Roots what was made until the work ends: some nodes for each level. */
 static coex_handle work_keep(struct cx_list_work *work, coex_handle node)
 {
-    if (node == 0) work->failed = true;
-    work->ring[work->made++ % CX_LIST_RING] = node;
+    if (node == 0)
+        work->failed = true;
+    else
+        coex_gc_root(node);
     return node;
 }
 
@@ -224,20 +222,25 @@ static struct cx_list_part item_part(struct row_item item, uint32_t level)
     return (struct cx_list_part){item.word, item.count, level};
 }
 
-/* Of two nodes side by side: one, or two that are not thin. */
+static void row_thicken(struct cx_list_work *work, struct row *row, uint32_t level, uint32_t at, uint32_t fresh, bool edge);
+
+/* Of two nodes side by side: one, or two that are not thin. Where they meet, what is below them may be thin as well, if it had nothing
+ * beside it so far: so this goes down as far as there are such nodes. */
 static uint32_t row_merge(struct cx_list_work *work, const struct row_item pair[2], uint32_t level, struct row_item out[2])
 {
     struct row row;
+    struct cx_list_part left = item_part(pair[0], level), right = item_part(pair[1], level);
     row.n = 0;
-    for (int i = 0; i < 2; i++) {
-        struct cx_list_part part = item_part(pair[i], level);
-        row_collect(&row, part, 0, cx_list_slots(part));
-    }
+    row_collect(&row, left, 0, cx_list_slots(left));
+    uint32_t seam = row.n - 1;
+    row_collect(&row, right, 0, cx_list_slots(right));
+    if (level != 0) row_thicken(work, &row, level - 1, seam, 2, false);
+    if (work->failed) return 0;
     return row_distribute(work, &row, level, false, out);
 }
 
-/* The `fresh` items at `at` of a row are nodes of `level` that may be thin: merges them with what is beside them. With `edge` the last of
- * the row is on the right edge, where it may be thin. */
+/* The `fresh` items at `at` of a row are nodes of `level` that may be thin: merges them with what is beside them. With `edge` the
+ * last of the row is on the right edge, where it may be thin. */
 static void row_thicken(struct cx_list_work *work, struct row *row, uint32_t level, uint32_t at, uint32_t fresh, bool edge)
 {
     struct row_item out[2];
@@ -259,8 +262,8 @@ static void row_thicken(struct cx_list_work *work, struct row *row, uint32_t lev
 
 /* ------------------------------------------------------------------------ up */
 
-/* A root that has one child, or two that fit in one node, is dropped. Nodes on the edges may be thin, so a tree that was cut may have
- * several of them above each other. */
+/* A root that has one child, or two that fit in one node, is dropped. Nodes on the edges may be thin, so a tree that was cut may
+ * have several of them above each other. */
 static struct cx_list_part list_squash(struct cx_list_work *work, struct cx_list_part tree)
 {
     struct row row;
@@ -286,8 +289,8 @@ struct rest {
     uint32_t n;
 };
 
-/* One level up: the row of all nodes of level - 1, with the rest among them from `at` on. From level `edge` on up the row ends at the
- * right edge of the tree. */
+/* One level up: the row of all nodes of level - 1, with the rest among them from `at` on. From level `edge` on up the row ends at
+ * the right edge of the tree. */
 static void rest_rise(struct cx_list_work *work, struct row *row, uint32_t at, struct rest *rest, uint32_t level, uint32_t edge)
 {
     row_thicken(work, row, level - 1, at, rest->n, level > edge);
@@ -387,12 +390,13 @@ static struct row_item push_sized(struct cx_list_work *work, struct cx_list_part
     return row_build(work, row.item, row.n, part.level);
 }
 
-/* Appends a leaf: copies the right edge from the lowest node that has room; below that the new branch has one slot on each level. */
+/* Appends a leaf: copies the right edge from the lowest node that has room; below it the new branch has one slot on each level. */
 struct cx_list_part cx_list_push(struct cx_list_work *work, struct cx_list_part tree, struct cx_list_part leaf)
 {
     struct way way;
     if (tree.count == 0) return leaf;
     way_to(&way, tree, tree.count - 1);
+    if (way.at[0].count < CX_LIST_LEAST) return cx_list_join(work, tree, leaf); /* it will no longer be on the edge */
     struct row_item branch = {leaf.node, leaf.count};
     bool replaces = false, regular = tree.count % CX_LIST_WIDTH == 0 && !part_is_sized(tree);
     for (uint32_t level = 1; level <= tree.level && !work->failed; level++) {

@@ -1,18 +1,18 @@
 /* The tree below a list.
  *
- * Level 0 is leaves, whose slots are the words of the list; a node of level k has nodes of level k - 1 in its slots. At most 32 slots.
- * A node is *regular* if every child but the last is full, and the last is regular: then the bits of an index say where it is. Any other
- * node is *sized*: before its children it says how many words are in them up to and with each. How many slots a node has follows from
- * how many words are below it, which whoever comes from above knows; what lies behind those slots is not looked at.
+ * Level 0 is leaves, whose slots are the words of the list; a node of level k has nodes of level k - 1 in its slots. At most 32
+ * slots. A node is *regular* if every child but the last is full, and the last is regular: then the bits of an index say where it
+ * is. Any other node is *sized*: before its children it says how many words are in them up to and with each. How many slots a node
+ * has follows from how many words are below it, which whoever comes from above knows; what lies behind those slots is not looked
+ * at.
  *
- * INV-LIST-1  A node that is on neither the left nor the right edge of its tree has at least 16 slots. So a tree made by concat or
- *             slice is as deep as a regular one, or little more: at most 12 levels above the leaves for 2^48 words (cx_list_squash).
+ * INV-LIST-1  A node that is on neither the left nor the right edge of its tree has at least 16 slots. So a tree of n words, however
+ *             it was made, has at most log16 n levels above its leaves, which is 11 for the longest (list_squash).
  * INV-LIST-2  A sized node is not regular. So a full node is regular, and the last child of a node decides for all of them.
- * INV-LIST-3  Nodes of the types list_… never change. Nodes of the types edit_… are changed by the builder whose number is in their last
- *             word, and never again once that is finished; they are copied like all others by whoever is not it.
+ * INV-LIST-3  Nodes of the types list_… never change. Nodes of the types edit_… are changed by the builder whose number is in their
+ *             last word, and never again once that is finished; they are copied like all others by whoever is not it.
  *
- * Entered by list.c and list_builder.c. Parts and items hold handles, no addresses; what is made is in the ring of the work, which
- * roots it until more has been made than one step up the tree makes (work_keep). */
+ * Entered by list.c and list_builder.c. Parts and items hold handles, no addresses; what an operation makes is rooted until it ends. */
 #ifndef CX_COLLECTIONS_LIST_TREE_H
 #define CX_COLLECTIONS_LIST_TREE_H
 
@@ -22,8 +22,7 @@ enum {
     CX_LIST_BITS = 5,
     CX_LIST_WIDTH = 1 << CX_LIST_BITS,
     CX_LIST_LEAST = CX_LIST_WIDTH / 2,
-    CX_LIST_LEVELS = 14, /* 0 to 12, and one more while a tree grows before it is squashed */
-    CX_LIST_RING = 16
+    CX_LIST_LEVELS = 14 /* 0 to 11, and one more while a tree grows before it is squashed; 5 * 12 < 64 */
 };
 
 struct cx_list {
@@ -52,8 +51,7 @@ struct cx_list_sized {
 
 /* One operation: what its nodes are of, and where they are rooted. */
 struct cx_list_work {
-    coex_handle *ring; /* CX_LIST_RING slots, and one for the caller: a tree that he made and goes on with */
-    uint32_t made;
+    coex_handle *frame; /* its slots are appended one by one */
     bool refs;
     bool failed; /* memory: all results are without meaning */
 };

@@ -39,7 +39,7 @@ static coex_handle map_make(uint32_t flavor, coex_handle root)
     enum cx_value_type type = (flavor & CX_TRIE_SET) != 0 ? CX_TYPE_set : CX_TYPE_map;
     coex_handle handle = coex_gc_alloc_at(sizeof(struct cx_map), cx_values.id[type], &payload);
     if (handle == 0) return cx_fail_memory();
-    *(struct cx_map *)payload = (struct cx_map){.root = root, .count = cx_trie_size(flavor, root), .flavor = flavor};
+    *(struct cx_map *)payload = (struct cx_map){.root = root, .count = cx_trie_size(root), .flavor = flavor};
     return handle;
 }
 
@@ -77,8 +77,9 @@ uint64_t coex_map_len(coex_handle map)
 bool coex_map_get(coex_handle map, uint64_t key, uint64_t *value)
 {
     const struct cx_map *it = map_look(map);
-    if (it == NULL || !cx_trie_admit((uint32_t)it->flavor, &key)) return false;
-    const uint64_t *entry = cx_trie_find((uint32_t)it->flavor, it->root, cx_trie_hash((uint32_t)it->flavor, key), key);
+    uint64_t hash;
+    if (it == NULL || !cx_trie_admit((uint32_t)it->flavor, &key, &hash)) return false;
+    const uint64_t *entry = cx_trie_look((uint32_t)it->flavor, it->root, hash, key);
     if (entry == NULL) return cx_fail_false(COEX_STATUS_MISSING);
     if (value != NULL) *value = entry[1];
     return true;
@@ -87,8 +88,9 @@ bool coex_map_get(coex_handle map, uint64_t key, uint64_t *value)
 bool coex_map_has(coex_handle map, uint64_t key)
 {
     const struct cx_map *it = map_look(map);
-    if (it == NULL || !cx_trie_admit((uint32_t)it->flavor, &key)) return false;
-    return cx_trie_find((uint32_t)it->flavor, it->root, cx_trie_hash((uint32_t)it->flavor, key), key) != NULL;
+    uint64_t hash;
+    if (it == NULL || !cx_trie_admit((uint32_t)it->flavor, &key, &hash)) return false;
+    return cx_trie_look((uint32_t)it->flavor, it->root, hash, key) != NULL;
 }
 
 /* ---------------------------------------------------------------- changing */
@@ -96,10 +98,10 @@ bool coex_map_has(coex_handle map, uint64_t key)
 static coex_handle map_change(coex_handle map, uint64_t key, uint64_t value, bool remove)
 {
     const struct cx_map *it = map_look(map);
-    if (it == NULL || !cx_trie_admit((uint32_t)it->flavor, &key)) return 0;
+    uint64_t hash;
+    if (it == NULL || !cx_trie_admit((uint32_t)it->flavor, &key, &hash)) return 0;
     uint32_t flavor = (uint32_t)it->flavor;
     coex_handle root = it->root, was = root, result = map;
-    uint64_t hash = cx_trie_hash(flavor, key);
     coex_handle *slots = coex_gc_enter_frame(1);
     bool done = remove ? cx_trie_remove(flavor, &root, hash, key, slots) : cx_trie_set(flavor, &root, hash, key, value, slots);
     if (!done)

@@ -222,7 +222,7 @@ static bool builder_flush(coex_handle handle)
 /* The largest table, in bits of places: half as many as the tree has entries, and some in any case. */
 static unsigned builder_most_bits(const struct map_builder *builder)
 {
-    uint64_t size = cx_trie_size((uint32_t)builder->flavor, builder->root);
+    uint64_t size = cx_trie_size(builder->root);
     unsigned bits = BUILDER_LEAST_MOST_BITS;
     while (size >> bits > 2) bits++;
     return bits;
@@ -260,7 +260,7 @@ static bool builder_change_in_place(struct map_builder *builder, uint64_t hash, 
         table_write(&table, at, hash, table.keys[at], value);
         return true;
     }
-    if (remove && cx_trie_find(flavor, builder->root, hash, key) == NULL) {
+    if (remove && cx_trie_look(flavor, builder->root, hash, key) == NULL) {
         if (found) {
             table_close(&table, at);
             builder->used--;
@@ -280,8 +280,8 @@ static bool builder_change_in_place(struct map_builder *builder, uint64_t hash, 
 bool cx_map_builder_change(coex_handle handle, bool of_set, uint64_t key, uint64_t value, bool remove)
 {
     struct map_builder *builder = builder_look(handle, of_set);
-    if (builder == NULL || !cx_trie_admit((uint32_t)builder->flavor, &key)) return false;
-    uint64_t hash = cx_trie_hash((uint32_t)builder->flavor, key);
+    uint64_t hash;
+    if (builder == NULL || !cx_trie_admit((uint32_t)builder->flavor, &key, &hash)) return false;
     while (!builder_change_in_place(builder, hash, key, value, remove)) {
         if (!builder_make_room(handle)) return false;
         builder = coex_gc_handle_deref(handle);
@@ -294,16 +294,16 @@ bool cx_map_builder_change(coex_handle handle, bool of_set, uint64_t key, uint64
 int cx_map_builder_find(coex_handle handle, bool of_set, uint64_t key, uint64_t *value)
 {
     const struct map_builder *builder = builder_look(handle, of_set);
-    if (builder == NULL || !cx_trie_admit((uint32_t)builder->flavor, &key)) return -1;
+    uint64_t hash, at;
+    if (builder == NULL || !cx_trie_admit((uint32_t)builder->flavor, &key, &hash)) return -1;
     uint32_t flavor = (uint32_t)builder->flavor;
-    uint64_t hash = cx_trie_hash(flavor, key), at;
     struct map_table table = table_of_builder(builder);
     if (table_find(&table, flavor, hash, key, &at)) {
         if ((table.hashes[at] & CX_TRIE_REMOVED) != 0) return 0;
         if (value != NULL && table.has_values) *value = table.values[at];
         return 1;
     }
-    const uint64_t *entry = cx_trie_find(flavor, builder->root, hash, key);
+    const uint64_t *entry = cx_trie_look(flavor, builder->root, hash, key);
     if (entry != NULL && value != NULL && !of_set) *value = entry[1];
     return entry != NULL;
 }
@@ -315,7 +315,7 @@ uint64_t cx_map_builder_size(coex_handle handle, bool of_set)
     if (builder->root == 0) return builder->used;
     if (!builder_flush(handle)) return UINT64_MAX;
     builder = coex_gc_handle_deref(handle);
-    return cx_trie_size((uint32_t)builder->flavor, builder->root);
+    return cx_trie_size(builder->root);
 }
 
 coex_handle cx_map_builder_end(coex_handle handle, bool of_set)

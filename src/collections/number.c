@@ -16,14 +16,50 @@ static const char number_pairs[] =
 
 static unsigned number_count_digits(uint64_t value)
 {
-    unsigned count = 1;
-    for (; value >= 10000; value /= 10000) count += 4;
-    return count + (value >= 10) + (value >= 100) + (value >= 1000);
+    static const uint64_t powers[] = {0,
+                                      10,
+                                      100,
+                                      1000,
+                                      10000,
+                                      100000,
+                                      1000000,
+                                      10000000,
+                                      100000000,
+                                      1000000000,
+                                      10000000000,
+                                      100000000000,
+                                      1000000000000,
+                                      10000000000000,
+                                      100000000000000,
+                                      1000000000000000,
+                                      10000000000000000,
+                                      100000000000000000,
+                                      1000000000000000000,
+                                      10000000000000000000u};
+    unsigned guess = (64 - (unsigned)__builtin_clzll(value | 1)) * 1233 >> 12; /* 1233 / 4096 is a little less than log10(2) */
+    return guess + (value >= powers[guess]);
+}
+
+/* Eight digits of a number below 10^8, all at once: four in each half, two in each quarter, one in each byte. */
+static void number_put_eight(char *out, uint64_t value)
+{
+    uint64_t four = value / 10000 | (value % 10000) << 32;
+    uint64_t two = (four * 10486 >> 20) & UINT64_C(0x0000007f0000007f); /* a hundredth of each */
+    two |= (four - 100 * two) << 16;
+    uint64_t one = (two * 103 >> 10) & UINT64_C(0x000f000f000f000f); /* a tenth of each */
+    one |= (two - 10 * one) << 8;
+    one += UINT64_C(0x3030303030303030);
+    if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) one = __builtin_bswap64(one);
+    memcpy(out, &one, 8);
 }
 
 unsigned cx_number_format_uint64(char *out, uint64_t value)
 {
     unsigned count = number_count_digits(value), at = count;
+    for (; value >= 100000000; value /= 100000000) {
+        at -= 8;
+        number_put_eight(out + at, value % 100000000);
+    }
     while (value >= 100) {
         at -= 2;
         memcpy(out + at, number_pairs + value % 100 * 2, 2);
@@ -94,6 +130,16 @@ static struct number_decimal number_shortest(uint64_t significand, int exponent,
     return (struct number_decimal){unit + (value > middle || (value == middle && (unit & 1) != 0)), k};
 }
 
+/* A number of at most six decimals and fifteen digits, as most are: no two such are one double, so that one which gives this double again is the
+ * shortest that does, but for zeros at its end. */
+static bool number_is_short(double value, struct number_decimal *decimal)
+{
+    if (!(value >= 1e-3 && value < 1e9)) return false;
+    uint64_t digits = (uint64_t)(value * 1e6 + 0.5);
+    *decimal = (struct number_decimal){digits, -6};
+    return (double)digits / 1e6 == value; /* both are exact, so that this is the double nearest to the decimal */
+}
+
 static struct number_decimal number_decimal_of(uint64_t fraction, int biased)
 {
     uint64_t significand = biased != 0 ? fraction | (uint64_t)1 << 52 : fraction;
@@ -101,6 +147,20 @@ static struct number_decimal number_decimal_of(uint64_t fraction, int biased)
     if (exponent <= 0 && exponent > -53 && (significand & (((uint64_t)1 << -exponent) - 1)) == 0)
         return (struct number_decimal){significand >> -exponent, 0}; /* an integer below 2^53 */
     return number_shortest(significand, exponent, fraction == 0 && biased > 1);
+}
+
+/* At most 32 bytes, quicker than a call. */
+static void number_copy(char *out, const char *from, unsigned count)
+{
+    if (count >= 16) {
+        memcpy(out, from, 16);
+        memcpy(out + count - 16, from + count - 16, 16);
+    } else if (count >= 8) {
+        memcpy(out, from, 8);
+        memcpy(out + count - 8, from + count - 8, 8);
+    } else {
+        for (unsigned i = 0; i < count; i++) out[i] = from[i];
+    }
 }
 
 /* d.ddde±x */
@@ -135,9 +195,9 @@ static unsigned number_lay_out(char *out, const char *digits, unsigned count, in
         memcpy(out + before, ".0", 2);
         return before + 2;
     }
-    memcpy(out, digits, before);
+    number_copy(out, digits, before);
+    number_copy(out + before + 1, digits + before, count - before);
     out[before] = '.';
-    memcpy(out + before + 1, digits + before, count - before);
     return count + 1;
 }
 
@@ -159,7 +219,8 @@ unsigned cx_number_format_double(char *out, double value)
     if (sign != 0) *out++ = '-';
     if (biased == 0x7ff) return sign + number_word(out, "inf");
     if (fraction == 0 && biased == 0) return sign + number_word(out, "0.0");
-    struct number_decimal decimal = number_decimal_of(fraction, biased);
+    struct number_decimal decimal;
+    if (!number_is_short(sign != 0 ? -value : value, &decimal)) decimal = number_decimal_of(fraction, biased);
     char digits[CX_NUMBER_INT_MAX];
     unsigned count = cx_number_format_uint64(digits, decimal.digits);
     int point = (int)count + decimal.exponent;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 enum {
-    CX_NUMBER_DOUBLE_MAX = 32, /* bytes that formatting a double may need; there is no zero byte at the end */
+    CX_NUMBER_DOUBLE_MAX = 32, /* room for formatting a double, which may write behind its text; there is no zero byte at the end */
     CX_NUMBER_INT_MAX = 65     /* the same for an integer, in any base */
 };
 

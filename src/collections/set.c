@@ -30,8 +30,9 @@ uint64_t coex_set_len(coex_handle set)
 bool coex_set_has(coex_handle set, uint64_t element)
 {
     const struct cx_map *it = set_look(set);
-    if (it == NULL || !cx_trie_admit((uint32_t)it->flavor, &element)) return false;
-    return cx_trie_find((uint32_t)it->flavor, it->root, cx_trie_hash((uint32_t)it->flavor, element), element) != NULL;
+    uint64_t hash;
+    if (it == NULL || !cx_trie_admit((uint32_t)it->flavor, &element, &hash)) return false;
+    return cx_trie_look((uint32_t)it->flavor, it->root, hash, element) != NULL;
 }
 
 bool coex_set_is_subset(coex_handle part, coex_handle set)
@@ -46,10 +47,10 @@ bool coex_set_is_subset(coex_handle part, coex_handle set)
 static coex_handle set_change(coex_handle set, uint64_t element, bool remove)
 {
     const struct cx_map *it = set_look(set);
-    if (it == NULL || !cx_trie_admit((uint32_t)it->flavor, &element)) return 0;
+    uint64_t hash;
+    if (it == NULL || !cx_trie_admit((uint32_t)it->flavor, &element, &hash)) return 0;
     uint32_t flavor = (uint32_t)it->flavor;
     coex_handle root = it->root, was = root;
-    uint64_t hash = cx_trie_hash(flavor, element);
     coex_handle *slots = coex_gc_enter_frame(1);
     bool done = remove ? cx_trie_remove(flavor, &root, hash, element, slots) : cx_trie_set(flavor, &root, hash, element, 0, slots);
     coex_handle result = !done ? 0 : root == was ? set : cx_map_wrap(flavor, root);

@@ -2,6 +2,7 @@
  * them, string_search.c searches, string_convert.c goes from and to other things. Entered by any managed thread. */
 #include "collections/string.h"
 
+#include <coex/gc_diag.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -17,6 +18,37 @@ const coex_gc_type cx_type_string_view = {.name = "string view",
                                           .ref_offsets = string_view_refs,
                                           .ref_count = 1,
                                           .ref_names = string_view_names};
+
+/* ------------------------------------------------------------------ dumps */
+
+/* As much of a text as there is room for, between characters. */
+static void string_show(const char *bytes, uint64_t length, char *text, uint64_t room)
+{
+    uint64_t count = length < room ? length : room - 1;
+    while (count < length && count != 0 && cx_utf8_continues(bytes[count])) count--;
+    for (uint64_t i = 0; i < count; i++) text[i] = bytes[i] != 0 ? bytes[i] : '?';
+    text[count] = 0;
+}
+
+static void string_describe(const void *payload, uint64_t size, char *text, uint64_t room)
+{
+    const struct cx_string *string = payload;
+    string_show(string->text, size - sizeof *string, text, room);
+}
+
+static void string_view_describe(const void *payload, uint64_t size, char *text, uint64_t room)
+{
+    const struct cx_string_view *view = payload;
+    const char *base = coex_gc_peek(view->base, &size);
+    if (base != NULL && view->offset <= size && view->length <= size - view->offset)
+        string_show(base + view->offset, view->length, text, room);
+}
+
+bool cx_string_register(void)
+{
+    return coex_gc_set_describer(cx_values.id[CX_TYPE_string], string_describe) == COEX_GC_OK &&
+           coex_gc_set_describer(cx_values.id[CX_TYPE_string_view], string_view_describe) == COEX_GC_OK;
+}
 
 static uint64_t string_none(coex_status status)
 {

@@ -51,6 +51,9 @@ static inline bool cx_utf8_continues(char byte) { return ((unsigned char)byte & 
 /* How many characters begin in valid text. */
 uint64_t cx_utf8_count(const char *text, uint64_t bytes);
 
+/* At init, when the types are there: dumps show the text. */
+bool cx_string_register(void);
+
 /* -------------------------------------------------------------- layout */
 
 /* Of the cache: the hash below, 0 if it is not known; and what is known of the characters. */

@@ -81,11 +81,10 @@ static uint64_t grow_room(const struct cx_string_text *text, bool front)
     return cx_a64_load_relaxed(&buffer->end) == to ? coex_gc_size_at(buffer) - to : 0;
 }
 
-/* Takes `bytes` of that room. False: somebody else was first. */
+/* Takes `bytes` of that room, which were there. False: somebody else was first. */
 static bool grow_take(const struct cx_string_text *text, bool front, uint64_t bytes)
 {
     struct cx_string_buffer *buffer = grow_buffer_of(text);
-    if (grow_room(text, front) < bytes) return false;
     uint64_t border = text->view->offset + (front ? 0 : text->length);
     return front ? cx_a64_cas_acq_rel(&buffer->begin, &border, border - bytes)
                  : cx_a64_cas_acq_rel(&buffer->end, &border, border + bytes);

@@ -5,402 +5,300 @@
 
 /* ------------------------------------------------------------------- types */
 
-/* References first in a node of any flavor would not do: entries come before children, and both vary in number. So, unless all words are
- * references, a function finds them by the maps, which never change after birth (INV-TRIE-2). */
-static inline void trie_trace(const void *payload, coex_gc_visitor *visitor, unsigned stride, unsigned references)
+/* Marks come before entries, and vary in number: so a function finds the references of a leaf by its count, which never changes after
+ * birth (INV-TRIE-2). A leaf without references is not looked at. */
+static inline void trie_trace(const void *payload, coex_gc_visitor *visitor, unsigned stride, unsigned step)
 {
-    const struct cx_trie_node *node = payload;
-    uint64_t entries = cx_trie_entries(node->maps);
-    for (uint64_t i = 0; i < entries * stride; i++) {
-        if ((references >> (i % stride) & 1) != 0) coex_gc_visit(visitor, &node->word[i]);
-    }
-    if (cx_trie_is_collision(node->maps)) return;
-    unsigned kids = cx_trie_count(cx_trie_kids(node->maps));
-    for (uint64_t i = 0; i < kids; i++) coex_gc_visit(visitor, &node->word[entries * stride + i]);
+    const struct cx_trie_node *leaf = payload;
+    const uint64_t *entry = cx_leaf_entries(leaf);
+    for (uint64_t i = 0; i < leaf->head * stride; i += step) coex_gc_visit(visitor, &entry[i]);
 }
 
-#define TRIE_TRACE(name, stride, references)                                                                                       \
-    static void trie_trace_##name(const void *payload, uint64_t size, coex_gc_visitor *visitor)                                    \
-    {                                                                                                                              \
-        if (size > sizeof(struct cx_trie_node)) trie_trace(payload, visitor, stride, references);                                  \
-    }
-TRIE_TRACE(map_plain, 2, 0)
-TRIE_TRACE(map_keys, 2, 1)
-TRIE_TRACE(map_values, 2, 2)
-TRIE_TRACE(set_plain, 1, 0)
+static void trie_trace_keys(const void *payload, uint64_t size, coex_gc_visitor *visitor)
+{
+    if (size > 8) trie_trace(payload, visitor, 2, 2);
+}
 
-const coex_gc_type cx_type_map_node = {.name = "map node", .trace = trie_trace_map_plain};
-const coex_gc_type cx_type_map_node_keys = {.name = "map node (keys)", .trace = trie_trace_map_keys};
-const coex_gc_type cx_type_map_node_values = {.name = "map node (values)", .trace = trie_trace_map_values};
-const coex_gc_type cx_type_map_node_both = {.name = "map node (keys, values)", .flags = COEX_GC_REF_ARRAY, .array_offset = 8};
-const coex_gc_type cx_type_set_node = {.name = "set node", .trace = trie_trace_set_plain};
-const coex_gc_type cx_type_set_node_keys = {.name = "set node (references)", .flags = COEX_GC_REF_ARRAY, .array_offset = 8};
+static void trie_trace_values(const void *payload, uint64_t size, coex_gc_visitor *visitor)
+{
+    const struct cx_trie_node *leaf = payload;
+    const uint64_t *entry = cx_leaf_entries(leaf);
+    for (uint64_t i = 0; size > 8 && i < leaf->head; i++) coex_gc_visit(visitor, &entry[2 * i + 1]);
+}
 
-static const enum cx_value_type trie_node_types[CX_TRIE_FLAVORS] = {
-    [COEX_MAP_INTEGER] = CX_TYPE_map_node,
-    [COEX_MAP_FLOAT] = CX_TYPE_map_node,
-    [COEX_MAP_STRING] = CX_TYPE_map_node_keys,
-    [COEX_MAP_HANDLE] = CX_TYPE_map_node_keys,
-    [COEX_MAP_INTEGER | COEX_MAP_REFERENCES] = CX_TYPE_map_node_values,
-    [COEX_MAP_FLOAT | COEX_MAP_REFERENCES] = CX_TYPE_map_node_values,
-    [COEX_MAP_STRING | COEX_MAP_REFERENCES] = CX_TYPE_map_node_both,
-    [COEX_MAP_HANDLE | COEX_MAP_REFERENCES] = CX_TYPE_map_node_both,
-    [CX_TRIE_SET | COEX_MAP_INTEGER] = CX_TYPE_set_node,
-    [CX_TRIE_SET | COEX_MAP_FLOAT] = CX_TYPE_set_node,
-    [CX_TRIE_SET | COEX_MAP_STRING] = CX_TYPE_set_node_keys,
-    [CX_TRIE_SET | COEX_MAP_HANDLE] = CX_TYPE_set_node_keys,
+static void trie_trace_both(const void *payload, uint64_t size, coex_gc_visitor *visitor)
+{
+    if (size > 8) trie_trace(payload, visitor, 2, 1);
+}
+
+static void trie_trace_elements(const void *payload, uint64_t size, coex_gc_visitor *visitor)
+{
+    if (size > 8) trie_trace(payload, visitor, 1, 1);
+}
+
+const coex_gc_type cx_type_map_branch = {.name = "map branch", .flags = COEX_GC_REF_ARRAY, .array_offset = 8};
+const coex_gc_type cx_type_map_leaf = {.name = "map leaf"};
+const coex_gc_type cx_type_map_leaf_keys = {.name = "map leaf (keys)", .trace = trie_trace_keys};
+const coex_gc_type cx_type_map_leaf_values = {.name = "map leaf (values)", .trace = trie_trace_values};
+const coex_gc_type cx_type_map_leaf_both = {.name = "map leaf (keys, values)", .trace = trie_trace_both};
+const coex_gc_type cx_type_set_leaf = {.name = "set leaf"};
+const coex_gc_type cx_type_set_leaf_keys = {.name = "set leaf (references)", .trace = trie_trace_elements};
+
+static const enum cx_value_type trie_leaf_types[CX_TRIE_FLAVORS] = {
+    [COEX_MAP_INTEGER] = CX_TYPE_map_leaf,
+    [COEX_MAP_FLOAT] = CX_TYPE_map_leaf,
+    [COEX_MAP_STRING] = CX_TYPE_map_leaf_keys,
+    [COEX_MAP_HANDLE] = CX_TYPE_map_leaf_keys,
+    [COEX_MAP_INTEGER | COEX_MAP_REFERENCES] = CX_TYPE_map_leaf_values,
+    [COEX_MAP_FLOAT | COEX_MAP_REFERENCES] = CX_TYPE_map_leaf_values,
+    [COEX_MAP_STRING | COEX_MAP_REFERENCES] = CX_TYPE_map_leaf_both,
+    [COEX_MAP_HANDLE | COEX_MAP_REFERENCES] = CX_TYPE_map_leaf_both,
+    [CX_TRIE_SET | COEX_MAP_INTEGER] = CX_TYPE_set_leaf,
+    [CX_TRIE_SET | COEX_MAP_FLOAT] = CX_TYPE_set_leaf,
+    [CX_TRIE_SET | COEX_MAP_STRING] = CX_TYPE_set_leaf_keys,
+    [CX_TRIE_SET | COEX_MAP_HANDLE] = CX_TYPE_set_leaf_keys,
 };
 
-struct cx_trie_node *cx_trie_new(uint32_t flavor, uint64_t maps, coex_handle *handle)
+/* So that the marks of any leaf can be looked at as if there were CX_TRIE_LEAF: what lies behind them is in the same object. */
+enum { TRIE_LEAF_LEAST = 8 + CX_TRIE_LEAF };
+
+static struct cx_trie_node *trie_allocate(uint64_t bytes, enum cx_value_type type, uint64_t head, coex_handle *handle)
 {
     void *payload;
-    *handle = coex_gc_alloc_at(cx_trie_bytes(flavor, maps), cx_values.id[trie_node_types[flavor]], &payload);
+    *handle = coex_gc_alloc_at(bytes, cx_values.id[type], &payload);
     struct cx_trie_node *node = payload;
     if (*handle == 0) {
         cx_fail_memory();
         return NULL;
     }
-    node->maps = maps;
+    node->head = head;
     return node;
+}
+
+struct cx_trie_node *cx_branch_new(uint32_t map, uint64_t size, coex_handle *handle)
+{
+    uint64_t children = cx_trie_count(map);
+    struct cx_trie_node *node = trie_allocate((children + 2) * 8, CX_TYPE_map_branch, CX_TRIE_BRANCH | map, handle);
+    if (node != NULL) node->word[children] = COEX_IMMEDIATE(size);
+    return node;
+}
+
+struct cx_trie_node *cx_leaf_new(uint32_t flavor, uint64_t count, coex_handle *handle)
+{
+    uint64_t words = 1 + cx_leaf_mark_words(count) + count * cx_trie_stride(flavor);
+    uint64_t bytes = words * 8 > TRIE_LEAF_LEAST ? words * 8 : TRIE_LEAF_LEAST;
+    return trie_allocate(bytes, trie_leaf_types[flavor], count, handle);
 }
 
 /* -------------------------------------------------------------------- keys */
 
-bool cx_trie_admit_slow(uint32_t flavor, uint64_t *key)
+uint64_t cx_trie_number(uint64_t key)
 {
-    if (cx_trie_has_strings(flavor) && coex_kind_of(*key) != COEX_KIND_STRING) return cx_fail_false(COEX_STATUS_KIND);
-    if ((flavor & CX_TRIE_KEYS) == COEX_MAP_FLOAT) {
-        double number;
-        memcpy(&number, key, sizeof number);
-        if (number != number) *key = UINT64_C(0x7ff8000000000000);
-        if (*key == (uint64_t)1 << 63) *key = 0; /* -0.0 */
-    }
-    return true;
-}
-
-/* Any order that depends on nothing but the keys will do. */
-static int trie_order(uint32_t flavor, uint64_t a, uint64_t b)
-{
-    if (a == b) return 0;
-    if (cx_trie_has_strings(flavor)) return coex_string_compare(a, b);
-    return a < b ? -1 : 1;
-}
-
-/* ------------------------------------------------------------------- parts */
-
-uint64_t cx_trie_size(uint32_t flavor, coex_handle handle)
-{
-    if (handle == 0) return 0;
-    const struct cx_trie_node *node = cx_trie_at(handle);
-    unsigned entries = cx_trie_entries(node->maps);
-    uint32_t kids = cx_trie_kids(node->maps);
-    if (kids == 0 || cx_trie_is_collision(node->maps)) return entries;
-    return coex_immediate_bits(node->word[entries * cx_trie_stride(flavor) + cx_trie_count(kids)]);
-}
-
-uint64_t cx_trie_part_size(uint32_t flavor, const struct cx_trie_part *part)
-{
-    return part->is == CX_TRIE_NODE ? cx_trie_size(flavor, part->node) : part->is == CX_TRIE_ENTRY;
-}
-
-static struct cx_trie_part trie_entry_at(const uint64_t *words, unsigned stride)
-{
-    return cx_trie_entry(words[0], stride == 2 ? words[1] : 0);
-}
-
-struct cx_trie_part cx_trie_part_at(uint32_t flavor, const struct cx_trie_node *node, unsigned place)
-{
-    unsigned stride = cx_trie_stride(flavor);
-    uint32_t data = cx_trie_data(node->maps), kids = cx_trie_kids(node->maps);
-    if ((data >> place & 1) != 0) return trie_entry_at(&node->word[cx_trie_count(cx_trie_below(data, place)) * stride], stride);
-    if ((kids >> place & 1) == 0) return cx_trie_nothing();
-    return cx_trie_subtree(node->word[cx_trie_count(data) * stride + cx_trie_count(cx_trie_below(kids, place))]);
+    double number;
+    memcpy(&number, &key, sizeof number);
+    if (number != number) return UINT64_C(0x7ff8000000000000);
+    return key == (uint64_t)1 << 63 ? 0 : key; /* -0.0 */
 }
 
 /* ----------------------------------------------------------------- finding */
 
-static const uint64_t *trie_find_collision(uint32_t flavor, coex_handle handle, uint64_t key)
+/* A bit for each of 16 marks that is this one. */
+#if defined(__SSE2__)
+#include <emmintrin.h>
+static inline uint64_t trie_match(const uint8_t *marks, uint8_t mark)
 {
-    const struct cx_trie_node *node = cx_trie_at(handle);
-    unsigned stride = cx_trie_stride(flavor), entries = cx_trie_entries(node->maps);
-    for (uint64_t i = 0; i < entries; i++) {
-        if (cx_trie_same_key(flavor, node->word[i * stride], key)) return &node->word[i * stride];
+    __m128i found = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)marks), _mm_set1_epi8((char)mark));
+    return (uint32_t)_mm_movemask_epi8(found);
+}
+#else
+static inline uint64_t trie_match(const uint8_t *marks, uint8_t mark)
+{
+    uint64_t found = 0;
+    for (unsigned i = 0; i < 16; i++) found |= (uint64_t)(marks[i] == mark) << i;
+    return found;
+}
+#endif
+
+/* One of more entries than CX_TRIE_LEAF: where hashes are used up. */
+static const uint64_t *trie_find_many(uint32_t flavor, const struct cx_trie_node *leaf, uint64_t key)
+{
+    const uint64_t *entry = cx_leaf_entries(leaf);
+    for (uint64_t i = leaf->head; i != 0; i--, entry += cx_trie_stride(flavor)) {
+        if (cx_trie_same_key(flavor, *entry, key)) return entry;
     }
     return NULL;
 }
 
 #define TRIE_TEMPLATE static inline __attribute__((always_inline))
 
-/* Always inlined into its two uses, so that each has its own text. */
-TRIE_TEMPLATE const uint64_t *trie_find(uint32_t flavor, coex_handle at, uint64_t left, uint64_t key, const bool instruction)
+/* The number of vectors does not depend on the count: a branch that can't be foreseen would cost more than looking at marks that are none,
+ * since nothing behind it begins before the head of the leaf has come. */
+TRIE_TEMPLATE const uint64_t *trie_find_in(uint32_t flavor, const struct cx_trie_node *leaf, uint8_t mark, uint64_t key,
+                                           const bool strings)
 {
-    unsigned shift = (flavor & CX_TRIE_SET) != 0 ? 0 : 1; /* instead of a multiplication with the stride */
-    for (; left != 0; left <<= CX_TRIE_BITS) {
-        const struct cx_trie_node *node = cx_trie_at(at);
-        unsigned place = (unsigned)(left >> CX_TRIE_TOP);
-        uint32_t data = cx_trie_data(node->maps), kids = cx_trie_kids(node->maps);
-        if ((kids >> place & 1) != 0) {
-            uint32_t below = cx_trie_below(kids, place);
-            unsigned entries = instruction ? (unsigned)__builtin_popcount(data) : cx_trie_count(data);
-            unsigned before = instruction ? (unsigned)__builtin_popcount(below) : cx_trie_count(below);
-            at = node->word[(entries << shift) + before];
-            continue;
-        }
-        if ((data >> place & 1) == 0) return NULL;
-        uint32_t below = cx_trie_below(data, place);
-        const uint64_t *entry = &node->word[(instruction ? (unsigned)__builtin_popcount(below) : cx_trie_count(below)) << shift];
-        return cx_trie_same_key(flavor, *entry, key) ? entry : NULL;
+    uint64_t count = leaf->head;
+    const uint8_t *marks = cx_leaf_marks(leaf);
+    if (COEX_UNLIKELY(count > CX_TRIE_LEAF)) return trie_find_many(flavor, leaf, key);
+    uint64_t found = trie_match(marks, mark) | trie_match(marks + 16, mark) << 16 | trie_match(marks + 32, mark) << 32;
+    const uint64_t *entries = cx_leaf_entries(leaf);
+    unsigned shift = (flavor & CX_TRIE_SET) != 0 ? 0 : 1;
+    for (found &= ((uint64_t)1 << count) - 1; found != 0; found &= found - 1) {
+        const uint64_t *entry = &entries[(uint64_t)__builtin_ctzll(found) << shift];
+        if (COEX_LIKELY(*entry == key)) return entry;
+        if (strings && coex_string_equal(*entry, key)) return entry;
     }
-    return trie_find_collision(flavor, at, key);
+    return NULL;
 }
 
-static const uint64_t *trie_find_anywhere(uint32_t flavor, coex_handle root, uint64_t hash, uint64_t key)
+/* Asks for the memory where an entry probably is, before the head of its leaf has come and says where: leaves of one level have about the
+ * same count, and entries are sorted by marks, which are spread evenly. */
+TRIE_TEMPLATE void trie_prefetch(uint32_t flavor, const struct cx_trie_node *leaf, uint64_t count, uint8_t mark)
 {
-    return root != 0 ? trie_find(flavor, root, hash, key, false) : NULL;
+    uint64_t before = count * mark / 256;
+    const char *near = (const char *)leaf->word + count + before * 8 * cx_trie_stride(flavor);
+    __builtin_prefetch(near - 32);
+    __builtin_prefetch(near + 32);
 }
+
+/* Always inlined into its uses, so that each has its own text. */
+TRIE_TEMPLATE const uint64_t *trie_find(uint32_t flavor, coex_handle root, uint64_t left, uint8_t mark, uint64_t key,
+                                        const bool strings, const bool instruction)
+{
+    if (root == 0) return NULL;
+    const struct cx_trie_node *node = cx_trie_at(root);
+    if (!cx_trie_is_branch(node)) return trie_find_in(flavor, node, mark, key, strings);
+    uint64_t size = cx_trie_size(root);
+    do {
+        uint32_t map = cx_branch_map(node);
+        unsigned place = (unsigned)(left >> CX_TRIE_TOP);
+        uint32_t below = map & (((uint32_t)1 << place) - 1);
+        if (COEX_UNLIKELY((map >> place & 1) == 0)) return NULL;
+        coex_handle child = node->word[instruction ? (unsigned)__builtin_popcount(below) : cx_trie_count(below)];
+        if (child == 0) __builtin_unreachable();
+        node = cx_trie_at(child);
+        left <<= CX_TRIE_BITS;
+        size >>= CX_TRIE_BITS;
+        if (size < CX_TRIE_LEAF) trie_prefetch(flavor, node, size, mark);
+    } while (cx_trie_is_branch(node));
+    return trie_find_in(flavor, node, mark, key, strings);
+}
+
+#define TRIE_FIND(name, attribute, strings, instruction)                                                                           \
+    attribute static const uint64_t *name(uint32_t flavor, coex_handle root, uint64_t hash, uint8_t mark, uint64_t key)            \
+    {                                                                                                                              \
+        return trie_find(flavor, root, hash, mark, key, strings, instruction);                                                     \
+    }
+
+TRIE_FIND(trie_find_word_anywhere, , false, false)
+TRIE_FIND(trie_find_string_anywhere, , true, false)
+
+/* W: when the library is loaded. */
+cx_trie_finder cx_trie_find_word = trie_find_word_anywhere, cx_trie_find_string = trie_find_string_anywhere;
 
 #if defined(__x86_64__)
-__attribute__((target("popcnt"))) static const uint64_t *trie_find_popcnt(uint32_t flavor, coex_handle root, uint64_t hash,
-                                                                          uint64_t key)
-{
-    return root != 0 ? trie_find(flavor, root, hash, key, true) : NULL;
-}
+#define TRIE_POPCNT __attribute__((target("popcnt")))
+TRIE_FIND(trie_find_word_popcnt, TRIE_POPCNT, false, true)
+TRIE_FIND(trie_find_string_popcnt, TRIE_POPCNT, true, true)
 
 __attribute__((constructor)) static void trie_choose(void)
 {
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("popcnt")) cx_trie_find = trie_find_popcnt;
+    if (!__builtin_cpu_supports("popcnt")) return;
+    cx_trie_find_word = trie_find_word_popcnt;
+    cx_trie_find_string = trie_find_string_popcnt;
 }
 #endif
 
-/* W: when the library is loaded. */
-const uint64_t *(*cx_trie_find)(uint32_t flavor, coex_handle root, uint64_t hash, uint64_t key) = trie_find_anywhere;
-
-/* -------------------------------------------------------------- collisions */
-
-/* The entries of a part where all bits are used up, and how many. */
-static const uint64_t *trie_colliding(const struct cx_trie_part *part, uint64_t *count)
-{
-    const struct cx_trie_node *node = part->is == CX_TRIE_NODE ? cx_trie_at(part->node) : NULL;
-    *count = node != NULL ? cx_trie_entries(node->maps) : part->is == CX_TRIE_ENTRY;
-    return node != NULL ? node->word : &part->key;
-}
-
-/* The number of the first entry that is not before `key`. *same: it is the key. */
-static uint64_t trie_search(uint32_t flavor, const struct cx_trie_part *part, uint64_t key, bool *same)
-{
-    uint64_t count, i = 0;
-    unsigned stride = cx_trie_stride(flavor);
-    const uint64_t *words = trie_colliding(part, &count);
-    int order = 1;
-    while (i < count && (order = trie_order(flavor, key, words[i * stride])) > 0) i++;
-    *same = i < count && order == 0;
-    return i;
-}
-
-/* `part` with words[at, at + taken) replaced by `given` words. */
-static bool trie_splice(uint32_t flavor, struct cx_trie_part *part, uint64_t at, uint64_t taken, const uint64_t *words,
-                        uint64_t given)
-{
-    uint64_t count;
-    coex_handle handle;
-    unsigned stride = cx_trie_stride(flavor);
-    trie_colliding(part, &count);
-    struct cx_trie_node *node = cx_trie_new(flavor, CX_TRIE_COLLISION | (count + given / stride - taken / stride), &handle);
-    if (node == NULL) return false;
-    const uint64_t *old = trie_colliding(part, &count); /* not before: allocating is a safepoint */
-    memcpy(node->word, old, at * 8);
-    memcpy(&node->word[at], words, given * 8);
-    memcpy(&node->word[at + given], &old[at + taken], (count * stride - at - taken) * 8);
-    *part = cx_trie_subtree(handle);
-    return true;
-}
-
-bool cx_trie_collide(uint32_t flavor, struct cx_trie_part *part, uint64_t key, uint64_t value)
-{
-    bool same;
-    uint64_t count;
-    unsigned stride = cx_trie_stride(flavor);
-    uint64_t at = trie_search(flavor, part, key, &same) * stride;
-    if (part->is == CX_TRIE_EMPTY || (same && part->is == CX_TRIE_ENTRY)) {
-        *part = cx_trie_entry(same ? part->key : key, value);
-        return true;
-    }
-    const uint64_t *old = &trie_colliding(part, &count)[at];
-    if (same && (stride == 1 || old[1] == value)) return true;
-    uint64_t words[2] = {same ? old[0] : key, value};
-    return trie_splice(flavor, part, at, same ? stride : 0, words, stride);
-}
-
-bool cx_trie_uncollide(uint32_t flavor, struct cx_trie_part *part, uint64_t key)
-{
-    bool same;
-    uint64_t count;
-    unsigned stride = cx_trie_stride(flavor);
-    uint64_t at = trie_search(flavor, part, key, &same);
-    if (!same) return true;
-    const uint64_t *words = trie_colliding(part, &count);
-    if (count > 2) return trie_splice(flavor, part, at * stride, stride, words, 0);
-    *part = count == 1 ? cx_trie_nothing() : trie_entry_at(&words[(1 - at) * stride], stride);
-    return true;
-}
-
 /* ---------------------------------------------------------------- changing */
 
-/* The way from the root to a place. A node of 0 is one that is not there yet: empty. */
+/* The branches from the root to a place. */
 struct trie_path {
     coex_handle node[CX_TRIE_LEVELS];
     unsigned depth;
 };
 
-static unsigned trie_place(uint64_t hash, unsigned level) { return (unsigned)(hash << (level * CX_TRIE_BITS) >> CX_TRIE_TOP); }
-
-/* Down to what is at the place of this hash: nothing, an entry, or a collision node. */
-static struct cx_trie_part trie_descend(uint32_t flavor, coex_handle root, uint64_t hash, struct trie_path *path)
+/* Down to what is at the place of this hash: a leaf, or nothing. */
+static coex_handle trie_descend(coex_handle root, uint64_t hash, struct trie_path *path)
 {
-    struct cx_trie_part part = cx_trie_subtree(root);
-    path->depth = 0;
-    do {
-        path->node[path->depth] = part.node;
-        if (part.node != 0) part = cx_trie_part_at(flavor, cx_trie_at(part.node), trie_place(hash, path->depth));
-        path->depth++;
-    } while (part.is == CX_TRIE_NODE && path->depth < CX_TRIE_LEVELS);
-    return part;
+    coex_handle at = root;
+    for (path->depth = 0; at != 0; path->depth++) {
+        const struct cx_trie_node *node = cx_trie_at(at);
+        if (!cx_trie_is_branch(node)) break;
+        path->node[path->depth] = at;
+        at = cx_branch_child(node, cx_trie_place(hash, path->depth));
+    }
+    return at;
 }
 
-/* Copies the words of `old` (NULL: none) to `node`, where `part` is at `place`. */
-static void trie_fill(uint32_t flavor, struct cx_trie_node *node, const struct cx_trie_node *old, unsigned place,
-                      const struct cx_trie_part *part)
+/* A branch of so few entries that it is to be a leaf, with `child` at `place`. */
+static bool trie_collapse(uint32_t flavor, coex_handle branch, unsigned place, coex_handle child, coex_handle *leaf)
 {
-    unsigned stride = cx_trie_stride(flavor);
-    uint64_t maps = old != NULL ? old->maps : 0, *to = node->word;
-    const uint64_t *from = old != NULL ? old->word : to;
-    uint32_t data = cx_trie_data(maps), kids = cx_trie_kids(maps);
-    uint64_t before = cx_trie_count(cx_trie_below(data, place)) * stride, after = cx_trie_count(data) * stride - before;
-    memcpy(to, from, before * 8);
-    to += before;
-    from += before;
-    if (part->is == CX_TRIE_ENTRY) {
-        to[0] = part->key;
-        if (stride == 2) to[1] = part->value;
-        to += stride;
-    }
-    if ((data >> place & 1) != 0) { /* the entry that was there */
-        from += stride;
-        after -= stride;
-    }
-    memcpy(to, from, after * 8);
-    to += after;
-    from += after;
-    before = cx_trie_count(cx_trie_below(kids, place));
-    after = cx_trie_count(kids) - before;
-    memcpy(to, from, before * 8);
-    to += before;
-    from += before;
-    if (part->is == CX_TRIE_NODE) *to++ = part->node;
-    if ((kids >> place & 1) != 0) {
-        from++;
-        after--;
-    }
-    memcpy(to, from, after * 8);
+    struct cx_trie_list list;
+    const struct cx_trie_node *node = cx_trie_at(branch);
+    cx_list_begin(&list);
+    for (uint32_t rest = cx_branch_map(node), i = 0; rest != 0; rest &= rest - 1, i++)
+        cx_list_load(&list, flavor, (unsigned)__builtin_ctz(rest) == place ? child : node->word[i]);
+    cx_list_sort(&list, flavor);
+    return cx_list_tree(&list, flavor, 0, leaf);
 }
 
-/* What `handle` (0: an empty node) becomes with `part` at `place`: that comes back in `part`, whose node is in a slot. */
-static bool trie_replace(uint32_t flavor, coex_handle handle, unsigned place, struct cx_trie_part *part, bool is_root)
+/* What a branch becomes with `child`, which is rooted, at `place`. */
+static bool trie_replace(uint32_t flavor, coex_handle branch, unsigned place, coex_handle child, coex_handle *result)
 {
-    const struct cx_trie_node *old = handle != 0 ? cx_trie_at(handle) : NULL;
-    uint32_t bit = (uint32_t)1 << place;
-    uint32_t data = old != NULL ? cx_trie_data(old->maps) & ~bit : 0, kids = old != NULL ? cx_trie_kids(old->maps) & ~bit : 0;
-    uint64_t size = 0;
-    if (!is_root && kids == 0 && part->is != CX_TRIE_NODE) { /* INV-TRIE-1: a single entry goes up */
-        if (data == 0) return true;
-        if (part->is == CX_TRIE_EMPTY && (data & (data - 1)) == 0) {
-            *part = cx_trie_part_at(flavor, old, (unsigned)__builtin_ctz(data));
-            return true;
-        }
-    }
-    if (part->is == CX_TRIE_ENTRY) data |= bit;
-    if (part->is == CX_TRIE_NODE) kids |= bit;
-    if ((data | kids) == 0) return true; /* an empty root */
-    if (kids != 0) {
-        struct cx_trie_part was = old != NULL ? cx_trie_part_at(flavor, old, place) : cx_trie_nothing();
-        size = cx_trie_size(flavor, handle) - cx_trie_part_size(flavor, &was) + cx_trie_part_size(flavor, part);
-    }
-    coex_handle fresh;
-    struct cx_trie_node *node = cx_trie_new(flavor, data | (uint64_t)kids << 32, &fresh);
+    const struct cx_trie_node *old = cx_trie_at(branch);
+    uint32_t map = cx_branch_map(old), bit = (uint32_t)1 << place;
+    unsigned at = cx_branch_index(map, place), was = (map & bit) != 0, is = child != 0, rest = cx_trie_count(map) - at - was;
+    uint64_t size = cx_trie_size(branch) - cx_trie_size(cx_branch_child(old, place)) + cx_trie_size(child);
+    if (size <= CX_TRIE_LEAF) return trie_collapse(flavor, branch, place, child, result);
+    struct cx_trie_node *node = cx_branch_new(child != 0 ? map | bit : map & ~bit, size, result);
     if (node == NULL) return false;
-    trie_fill(flavor, node, handle != 0 ? cx_trie_at(handle) : NULL, place, part);
-    if (kids != 0) node->word[cx_trie_count(data) * cx_trie_stride(flavor) + cx_trie_count(kids)] = COEX_IMMEDIATE(size);
-    *part = cx_trie_subtree(fresh);
+    old = cx_trie_at(branch);
+    memcpy(node->word, old->word, at * 8);
+    if (is) node->word[at] = child;
+    memcpy(&node->word[at + is], &old->word[at + was], rest * 8);
     return true;
 }
 
 /* Up again: the tree in which `part` is at the end of the path. `slot` roots what is new. */
-static bool trie_ascend(uint32_t flavor, const struct trie_path *path, uint64_t hash, struct cx_trie_part part, coex_handle *slot,
+static bool trie_ascend(uint32_t flavor, const struct trie_path *path, uint64_t hash, coex_handle part, coex_handle *slot,
                         coex_handle *root)
 {
+    *slot = part;
     for (unsigned level = path->depth; level-- > 0;) {
-        *slot = part.node;
-        if (!trie_replace(flavor, path->node[level], trie_place(hash, level), &part, level == 0)) return false;
+        if (!trie_replace(flavor, path->node[level], cx_trie_place(hash, level), part, &part)) return false;
+        *slot = part;
     }
-    *root = *slot = part.node;
+    *root = part;
     return true;
 }
 
-/* Two entries in place of one. The path goes on to where their hashes part, if they do. */
-static bool trie_part_two(uint32_t flavor, struct trie_path *path, struct cx_trie_part *part, uint64_t hash, uint64_t key,
-                          uint64_t value)
+/* A full leaf and one entry more. */
+static bool trie_overflow(uint32_t flavor, coex_handle *leaf, unsigned level, uint64_t hash, uint64_t key, uint64_t value)
 {
-    uint64_t other = cx_trie_hash(flavor, part->key);
-    while (path->depth < CX_TRIE_LEVELS && trie_place(hash, path->depth) == trie_place(other, path->depth))
-        path->node[path->depth++] = 0;
-    if (path->depth == CX_TRIE_LEVELS) return cx_trie_collide(flavor, part, key, value);
-    unsigned place = trie_place(hash, path->depth), other_place = trie_place(other, path->depth), stride = cx_trie_stride(flavor);
-    coex_handle fresh;
-    struct cx_trie_node *node = cx_trie_new(flavor, (uint64_t)1 << place | (uint64_t)1 << other_place, &fresh);
-    if (node == NULL) return false;
-    uint64_t *mine = &node->word[place < other_place ? 0 : stride], *theirs = &node->word[place < other_place ? stride : 0];
-    mine[0] = key;
-    theirs[0] = part->key;
-    if (stride == 2) {
-        mine[1] = value;
-        theirs[1] = part->value;
-    }
-    *part = cx_trie_subtree(fresh);
-    return true;
+    struct cx_trie_list list;
+    cx_list_begin(&list);
+    cx_list_load(&list, flavor, *leaf);
+    cx_list_set(&list, flavor, hash, key, value);
+    return cx_list_tree(&list, flavor, level, leaf);
 }
 
 bool cx_trie_set(uint32_t flavor, coex_handle *root, uint64_t hash, uint64_t key, uint64_t value, coex_handle *slot)
 {
     struct trie_path path;
-    struct cx_trie_part part = trie_descend(flavor, *root, hash, &path);
-    coex_handle was = part.node;
-    if (part.is == CX_TRIE_EMPTY) {
-        part = cx_trie_entry(key, value);
-    } else if (part.is == CX_TRIE_NODE) {
-        if (!cx_trie_collide(flavor, &part, key, value)) return false;
-        if (part.node == was) return true;
-    } else if (!cx_trie_same_key(flavor, part.key, key)) {
-        if (!trie_part_two(flavor, &path, &part, hash, key, value)) return false;
-    } else {
-        if (part.value == value) return true;
-        part.value = value;
+    coex_handle part = trie_descend(*root, hash, &path), was = part;
+    bool full = part != 0 && path.depth < CX_TRIE_LEVELS && cx_trie_at(part)->head == CX_TRIE_LEAF;
+    if (full && cx_trie_look_below(flavor, part, path.depth, hash, key) == NULL) {
+        if (!trie_overflow(flavor, &part, path.depth, hash, key, value)) return false;
+    } else if (!cx_leaf_set(flavor, &part, hash, key, value)) {
+        return false;
     }
-    return trie_ascend(flavor, &path, hash, part, slot, root);
+    return part == was || trie_ascend(flavor, &path, hash, part, slot, root);
 }
 
 bool cx_trie_remove(uint32_t flavor, coex_handle *root, uint64_t hash, uint64_t key, coex_handle *slot)
 {
     struct trie_path path;
-    struct cx_trie_part part = trie_descend(flavor, *root, hash, &path);
-    coex_handle was = part.node;
-    if (part.is == CX_TRIE_EMPTY) return true;
-    if (part.is == CX_TRIE_NODE) {
-        if (!cx_trie_uncollide(flavor, &part, key)) return false;
-        if (part.node == was) return true;
-    } else {
-        if (!cx_trie_same_key(flavor, part.key, key)) return true;
-        part = cx_trie_nothing();
-    }
-    return trie_ascend(flavor, &path, hash, part, slot, root);
+    coex_handle part = trie_descend(*root, hash, &path), was = part;
+    if (!cx_leaf_remove(flavor, &part, hash, key)) return false;
+    return part == was || trie_ascend(flavor, &path, hash, part, slot, root);
 }

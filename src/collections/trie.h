@@ -1,22 +1,21 @@
-/* The tree that maps and sets are made of: a hash trie with bitmap nodes of 32 branches, after Bagwell's "Ideal Hash Trees" (2001), in the
- * compressed form of Steindorfer and Vinju ("Optimizing Hash-Array Mapped Tries", OOPSLA 2015).
+/* The tree that maps and sets are made of: a hash trie with bitmap nodes of 32 branches (Bagwell, "Ideal Hash Trees", 2001) whose leaves
+ * hold up to 48 entries.
  *
- * A node has two bitmaps. A place whose bit is in `data` holds an entry in the node itself, one whose bit is in `kids` a child. Entries
- * come first, then children, then, in a node with children, the number of entries below it as an immediate:
+ *     branch: BRANCH | bitmap of places | child ... child | IMMEDIATE(entries below)
+ *     leaf:   count | a mark of one byte for each entry, 8 in a word | entry ... entry
  *
- *     maps = data | kids << 32 | entry ... entry | child ... child | IMMEDIATE(size)
+ * The place in the root is given by the top five bits of the hash, that in its child by the next five, and so on. Hashes have 62 bits and end
+ * in 01: so the path is at an end, after thirteen branches, when nothing is left of the hash as it is shifted out to the left. A leaf there
+ * holds keys whose hashes are the same in full, however many. A mark is the eight lowest of the 62 bits: it finds an entry, or tells
+ * that there is none, with a few instructions and one look at memory. Entries are sorted by mark, then by hash, then by key.
  *
- * The place in the root is given by the top five bits of the hash, that in its child by the next five, and so on. Hashes have 62 bits and
- * end in 01: so the path is at an end, after thirteen nodes, when nothing is left of the hash as it is shifted out to the left. There, keys
- * whose hashes are the same in full are in a collision node, in ascending order of their keys; it is told from others by both bitmaps having
- * bit 31, and the low 31 bits are the number of its entries.
- *
- * INV-TRIE-1 (one shape): an entry lies in the highest node whose place it shares with nobody. So a node other than the root has at
- *            least two entries at or below it, and equal contents have equal trees, whatever was done to make them.
+ * INV-TRIE-1 (one shape): a tree with at most CX_TRIE_LEAF entries is a leaf, one with more is a branch, unless the hash is used up;
+ *            nothing in it is empty. So equal contents have equal trees, whatever was done to make them.
  * INV-TRIE-2 nodes are of types without MUTABLE: complete at birth, never changed.
  *
  * A *flavor* says what the words of a tree are: a kind of map.h, or CX_TRIE_SET with a kind of key. An entry is two words, in a set one.
- * Functions that look are no safepoints; those that make something are, and rely on their arguments being rooted. */
+ * A tree is named by the handle of its root, 0 if it is empty. Functions that look are no safepoints; those that make something are, and
+ * rely on their arguments being rooted. */
 #ifndef CX_COLLECTIONS_TRIE_H
 #define CX_COLLECTIONS_TRIE_H
 
@@ -26,39 +25,23 @@
 #include <coex/collections/string.h>
 
 enum {
-    CX_TRIE_KEYS = 3, /* these bits are the kind of keys */
+    CX_TRIE_KEYS = 3, /* these bits of a flavor are the kind of keys */
     CX_TRIE_SET = 8,  /* no values */
     CX_TRIE_FLAVORS = 16,
     CX_TRIE_BITS = 5,
-    CX_TRIE_LEVELS = 13, /* of nodes with bitmaps: 12 * 5 bits, and the last 4 */
-    CX_TRIE_TOP = 64 - CX_TRIE_BITS
+    CX_TRIE_PLACES = 1 << CX_TRIE_BITS,
+    CX_TRIE_LEVELS = 13, /* of branches: 12 * 5 bits, and the last 4 */
+    CX_TRIE_TOP = 64 - CX_TRIE_BITS,
+    CX_TRIE_LEAF = 48, /* three vectors of 16 marks. More would cost more to copy, fewer would mean more and smaller nodes */
+    CX_TRIE_LIST = 2 * CX_TRIE_LEAF
 };
 
-#define CX_TRIE_COLLISION ((uint64_t)1 << 63 | (uint64_t)1 << 31)
+#define CX_TRIE_BRANCH ((uint64_t)1 << 63)
 
 struct cx_trie_node {
-    uint64_t maps;
+    uint64_t head;
     uint64_t word[];
 };
-
-/* What is at a place: nothing, an entry, or a node. */
-enum cx_trie_is { CX_TRIE_EMPTY, CX_TRIE_ENTRY, CX_TRIE_NODE };
-
-struct cx_trie_part {
-    enum cx_trie_is is;
-    coex_handle node;
-    uint64_t key, value; /* of an entry */
-};
-
-static inline struct cx_trie_part cx_trie_nothing(void) { return (struct cx_trie_part){CX_TRIE_EMPTY, 0, 0, 0}; }
-static inline struct cx_trie_part cx_trie_entry(uint64_t key, uint64_t value)
-{
-    return (struct cx_trie_part){CX_TRIE_ENTRY, 0, key, value};
-}
-static inline struct cx_trie_part cx_trie_subtree(coex_handle node)
-{
-    return (struct cx_trie_part){node != 0 ? CX_TRIE_NODE : CX_TRIE_EMPTY, node, 0, 0};
-}
 
 /* ------------------------------------------------------------------- nodes */
 
@@ -74,52 +57,60 @@ static inline unsigned cx_trie_count(uint32_t bits)
     return ((bits + (bits >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24;
 }
 
-static inline uint32_t cx_trie_data(uint64_t maps) { return (uint32_t)maps; }
-static inline uint32_t cx_trie_kids(uint64_t maps) { return (uint32_t)(maps >> 32); }
-static inline uint32_t cx_trie_below(uint32_t bits, unsigned place) { return bits & (((uint32_t)1 << place) - 1); }
-static inline bool cx_trie_is_collision(uint64_t maps) { return (maps & CX_TRIE_COLLISION) == CX_TRIE_COLLISION; }
-
-/* Entries in the node itself. */
-static inline unsigned cx_trie_entries(uint64_t maps)
-{
-    return cx_trie_is_collision(maps) ? cx_trie_data(maps) & INT32_MAX : cx_trie_count(cx_trie_data(maps));
-}
-
 static inline const struct cx_trie_node *cx_trie_at(coex_handle node) { return coex_gc_handle_deref(node); }
+static inline bool cx_trie_is_branch(const struct cx_trie_node *node) { return (node->head & CX_TRIE_BRANCH) != 0; }
 
-/* Entries in and below a node; 0 for no node. */
-uint64_t cx_trie_size(uint32_t flavor, coex_handle node);
-/* Entries of a part. */
-uint64_t cx_trie_part_size(uint32_t flavor, const struct cx_trie_part *part);
-/* What is at a place of a node that is no collision node. */
-struct cx_trie_part cx_trie_part_at(uint32_t flavor, const struct cx_trie_node *node, unsigned place);
-
-/* Bytes of a node with these maps. */
-static inline uint64_t cx_trie_bytes(uint32_t flavor, uint64_t maps)
+/* The bitmap of a branch; which of its children is at a place, and that child or 0. */
+static inline uint32_t cx_branch_map(const struct cx_trie_node *node) { return (uint32_t)node->head; }
+static inline unsigned cx_branch_index(uint32_t map, unsigned place) { return cx_trie_count(map & (((uint32_t)1 << place) - 1)); }
+static inline coex_handle cx_branch_child(const struct cx_trie_node *node, unsigned place)
 {
-    uint64_t words = 1 + (uint64_t)cx_trie_entries(maps) * cx_trie_stride(flavor);
-    if (cx_trie_is_collision(maps) || cx_trie_kids(maps) == 0) return words * 8;
-    return (words + cx_trie_count(cx_trie_kids(maps)) + 1) * 8;
+    uint32_t map = cx_branch_map(node);
+    return (map >> place & 1) != 0 ? node->word[cx_branch_index(map, place)] : 0;
 }
 
-/* A new node with these maps, to be filled at once. NULL: memory is exhausted, the status says so. */
-struct cx_trie_node *cx_trie_new(uint32_t flavor, uint64_t maps, coex_handle *handle);
+static inline uint64_t cx_leaf_mark_words(uint64_t count) { return (count + 7) / 8; }
+static inline const uint8_t *cx_leaf_marks(const struct cx_trie_node *node) { return (const uint8_t *)node->word; }
+static inline const uint64_t *cx_leaf_entries(const struct cx_trie_node *node)
+{
+    return node->word + cx_leaf_mark_words(node->head);
+}
+
+/* Entries of a tree. */
+static inline uint64_t cx_trie_size(coex_handle root)
+{
+    if (root == 0) return 0;
+    const struct cx_trie_node *node = cx_trie_at(root);
+    return cx_trie_is_branch(node) ? coex_immediate_bits(node->word[cx_trie_count(cx_branch_map(node))]) : node->head;
+}
+
+static inline bool cx_trie_is_leaf(coex_handle root) { return root != 0 && !cx_trie_is_branch(cx_trie_at(root)); }
+
+/* A new node, to be filled at once. NULL: memory is exhausted, the status says so. */
+struct cx_trie_node *cx_branch_new(uint32_t map, uint64_t size, coex_handle *handle);
+struct cx_trie_node *cx_leaf_new(uint32_t flavor, uint64_t count, coex_handle *handle);
 
 /* -------------------------------------------------------------------- keys */
 
 /* The hash of a key that is in a tree or may be: 62 bits and 01. */
 static inline uint64_t cx_trie_hash(uint32_t flavor, uint64_t key)
 {
-    if (cx_trie_has_strings(flavor)) return coex_string_hash(key) << 2 | 1; /* below 2^62 */
-    return (cx_hash_word(key) & ~(uint64_t)3) | 1;
+    return (cx_trie_has_strings(flavor) ? coex_string_hash(key) << 2 : cx_hash_word(key) & ~(uint64_t)3) | 1;
 }
 
-/* Brings a caller's key into the form that is kept. False: it is none of this kind; the status says so. */
-bool cx_trie_admit_slow(uint32_t flavor, uint64_t *key);
-static inline bool cx_trie_admit(uint32_t flavor, uint64_t *key)
+/* Brings a caller's key into the form that is kept, and hashes it. False: it is none of this kind; the status says so. */
+uint64_t cx_trie_number(uint64_t key); /* of a float */
+static inline bool cx_trie_admit(uint32_t flavor, uint64_t *key, uint64_t *hash)
 {
-    uint32_t kind = flavor & CX_TRIE_KEYS;
-    return kind == COEX_MAP_INTEGER || kind == COEX_MAP_HANDLE || cx_trie_admit_slow(flavor, key);
+    if ((flavor & CX_TRIE_KEYS) == COEX_MAP_FLOAT) *key = cx_trie_number(*key);
+    *hash = cx_trie_hash(flavor, *key);
+    return !cx_trie_has_strings(flavor) || *hash != 1; /* coex_string_hash fails with 0 */
+}
+
+static inline uint8_t cx_trie_mark(uint64_t hash) { return (uint8_t)(hash >> 2); }
+static inline unsigned cx_trie_place(uint64_t hash, unsigned level)
+{
+    return (unsigned)(hash << (level * CX_TRIE_BITS) >> CX_TRIE_TOP);
 }
 
 static inline bool cx_trie_same_key(uint32_t flavor, uint64_t a, uint64_t b)
@@ -129,18 +120,70 @@ static inline bool cx_trie_same_key(uint32_t flavor, uint64_t a, uint64_t b)
 
 /* --------------------------------------------------------- looking and changing */
 
-/* The entry of a key, or NULL. The text that suits this processor. A root other than that of the whole tree goes with a hash that is
- * shifted as far to the left as its depth says. */
-extern const uint64_t *(*cx_trie_find)(uint32_t flavor, coex_handle root, uint64_t hash, uint64_t key);
+/* The entry of a key, or NULL: in the texts that suit this processor, for words and for strings. A root other than that of the whole tree goes
+ * with a hash that is shifted as far to the left as its level says; `mark` is that of the whole hash. */
+typedef const uint64_t *(*cx_trie_finder)(uint32_t flavor, coex_handle root, uint64_t hash, uint8_t mark, uint64_t key);
+extern cx_trie_finder cx_trie_find_word, cx_trie_find_string;
 
-/* The tree with an entry, without a key: its root, or 0 for an empty one, in *root and, if it is new, in `slot`, which is a slot of the
- * caller's frame and of no use before. False: memory is exhausted. */
+static inline const uint64_t *cx_trie_find(uint32_t flavor, coex_handle root, uint64_t hash, uint8_t mark, uint64_t key)
+{
+    return (cx_trie_has_strings(flavor) ? cx_trie_find_string : cx_trie_find_word)(flavor, root, hash, mark, key);
+}
+
+static inline const uint64_t *cx_trie_look(uint32_t flavor, coex_handle root, uint64_t hash, uint64_t key)
+{
+    return cx_trie_find(flavor, root, hash, cx_trie_mark(hash), key);
+}
+
+/* The same in a subtree at `level`. */
+static inline const uint64_t *cx_trie_look_below(uint32_t flavor, coex_handle root, unsigned level, uint64_t hash, uint64_t key)
+{
+    return cx_trie_find(flavor, root, level < CX_TRIE_LEVELS ? hash << (level * CX_TRIE_BITS) : 0, cx_trie_mark(hash), key);
+}
+
+/* The tree with an entry, without a key, in *root and, if it is new, in `slot`, which is a slot of the caller's frame and of no use before.
+ * False: memory is exhausted, *root is as it was. */
 bool cx_trie_set(uint32_t flavor, coex_handle *root, uint64_t hash, uint64_t key, uint64_t value, coex_handle *slot);
 bool cx_trie_remove(uint32_t flavor, coex_handle *root, uint64_t hash, uint64_t key, coex_handle *slot);
 
-/* The same where all bits of the hash are used up: `part`, which is an entry or a collision node (or nothing, to set), changes. */
-bool cx_trie_collide(uint32_t flavor, struct cx_trie_part *part, uint64_t key, uint64_t value);
-bool cx_trie_uncollide(uint32_t flavor, struct cx_trie_part *part, uint64_t key);
+/* ------------------------------------------------------------------ leaves */
+
+/* A leaf of any size with an entry, without a key; 0 is an empty one. False: memory is exhausted. */
+bool cx_leaf_set(uint32_t flavor, coex_handle *leaf, uint64_t hash, uint64_t key, uint64_t value);
+bool cx_leaf_remove(uint32_t flavor, coex_handle *leaf, uint64_t hash, uint64_t key);
+
+/* The entries of a small tree in C memory, sorted as in a leaf. They need no roots as long as something else roots them. */
+struct cx_trie_list {
+    unsigned count;
+    bool changed; /* since it was loaded */
+    uint8_t mark[CX_TRIE_LIST];
+    uint64_t key[CX_TRIE_LIST], value[CX_TRIE_LIST];
+};
+
+static inline void cx_list_begin(struct cx_trie_list *list)
+{
+    list->count = 0;
+    list->changed = false;
+}
+
+/* What a leaf has, behind what the list has: sorted if that is nothing. There is room. */
+void cx_list_load(struct cx_trie_list *list, uint32_t flavor, coex_handle leaf);
+/* An entry at the end, in no order. There is room. */
+static inline void cx_list_append(struct cx_trie_list *list, uint8_t mark, uint64_t key, uint64_t value)
+{
+    list->mark[list->count] = mark;
+    list->key[list->count] = key;
+    list->value[list->count++] = value;
+    list->changed = true;
+}
+void cx_list_sort(struct cx_trie_list *list, uint32_t flavor);
+/* In a sorted list. There is room. */
+void cx_list_set(struct cx_trie_list *list, uint32_t flavor, uint64_t hash, uint64_t key, uint64_t value);
+void cx_list_remove(struct cx_trie_list *list, uint32_t flavor, uint64_t hash, uint64_t key);
+/* A sorted list as a tree at `level`: a leaf, or a branch if it has too many entries. False: memory is exhausted. */
+bool cx_list_tree(const struct cx_trie_list *list, uint32_t flavor, unsigned level, coex_handle *root);
+/* A branch where INV-TRIE-1 may want a leaf: to be changed, and not to be kept. */
+bool cx_list_branch(const struct cx_trie_list *list, uint32_t flavor, unsigned level, coex_handle *root);
 
 /* ------------------------------------------------------------ whole trees */
 
@@ -163,13 +206,13 @@ bool cx_trie_combine(enum cx_trie_operation operation, uint32_t flavor, coex_han
 
 /* ----------------------------------------------------------------- walking */
 
-/* A walk in the order of hashes: plain words, which are good as long as the tree is rooted. */
+/* A walk in order: plain words, which are good as long as the tree is rooted. */
 struct cx_trie_walk {
     uint32_t flavor, depth;
     struct cx_trie_step {
         coex_handle node;
-        uint32_t rest;       /* places not visited yet; of a collision node: entries */
-        uint16_t entry, kid; /* the next of each */
+        uint32_t next; /* the next child or entry */
+        uint32_t end;
     } step[CX_TRIE_LEVELS + 1];
 };
 
@@ -177,7 +220,7 @@ void cx_trie_walk(struct cx_trie_walk *walk, uint32_t flavor, coex_handle root);
 /* The next entry, or NULL; not a safepoint. */
 const uint64_t *cx_trie_next(struct cx_trie_walk *walk);
 
-/* Do two trees of one kind of keys have the same keys; does `in` have all those of `part`? */
+/* Does `in` have all keys of `part`? Their keys are of one kind. */
 bool cx_trie_is_subset(uint32_t flavor, coex_handle part, uint32_t in_flavor, coex_handle in);
 
 /* --------------------------------------------------------- the map, the set */

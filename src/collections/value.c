@@ -13,6 +13,7 @@
 
 #include <coex/collections/array.h>
 #include <coex/collections/list.h>
+#include <coex/json.h>
 #include <string.h>
 
 enum {
@@ -118,22 +119,29 @@ static bool equal_many(struct equal_work *work, const uint64_t *a, const uint64_
     return same;
 }
 
-/* Nodes at the same place of two trees that should be the same: INV-TRIE-1, so their maps are. */
+/* Nodes at the same place of two trees that should be the same: INV-TRIE-1, so their shapes are. */
+static bool equal_branches(struct equal_work *work, uint32_t flavor, const struct cx_trie_node *a, const struct cx_trie_node *b)
+{
+    unsigned children = cx_trie_count(cx_branch_map(a));
+    for (unsigned i = 0; i < children; i++) {
+        if (a->word[i] != b->word[i])
+            equal_push(work, (struct equal_item){.step = STEP_NODE, .flavor = flavor, .a = a->word[i], .b = b->word[i]});
+    }
+    return true;
+}
+
 static bool equal_nodes(struct equal_work *work, uint32_t flavor, coex_handle a, coex_handle b)
 {
     const struct cx_trie_node *mine = cx_trie_at(a), *other = cx_trie_at(b);
-    if (mine->maps != other->maps) return false;
+    if (mine->head != other->head) return false;
+    if (cx_trie_is_branch(mine)) return equal_branches(work, flavor, mine, other);
+    if (memcmp(cx_leaf_marks(mine), cx_leaf_marks(other), mine->head) != 0) return false;
     unsigned stride = cx_trie_stride(flavor);
-    uint64_t entries = cx_trie_entries(mine->maps), words = entries * stride;
-    for (uint64_t i = 0; i < words; i += stride) {
-        if (!cx_trie_same_key(flavor, mine->word[i], other->word[i])) return false;
-        if (stride == 1 || mine->word[i + 1] == other->word[i + 1]) continue;
-        if ((flavor & COEX_MAP_REFERENCES) == 0 || !equal_words(work, mine->word[i + 1], other->word[i + 1])) return false;
-    }
-    uint64_t kids = cx_trie_is_collision(mine->maps) ? 0 : cx_trie_count(cx_trie_kids(mine->maps));
-    for (uint64_t i = words; i < words + kids; i++) {
-        if (mine->word[i] == other->word[i]) continue;
-        equal_push(work, (struct equal_item){.step = STEP_NODE, .flavor = flavor, .a = mine->word[i], .b = other->word[i]});
+    const uint64_t *x = cx_leaf_entries(mine), *y = cx_leaf_entries(other);
+    for (uint64_t i = mine->head; i != 0; i--, x += stride, y += stride) {
+        if (!cx_trie_same_key(flavor, x[0], y[0])) return false;
+        if (stride == 1 || x[1] == y[1]) continue;
+        if ((flavor & COEX_MAP_REFERENCES) == 0 || !equal_words(work, x[1], y[1])) return false;
     }
     return true;
 }
@@ -179,6 +187,35 @@ static bool equal_arrays(struct equal_work *work, struct equal_item item)
     return equal_many(work, a + from, b + from, count, true);
 }
 
+/* Numbers of json that are objects. */
+static bool equal_json_numbers(coex_handle a, coex_handle b, coex_json_kind kind)
+{
+    int64_t integer[2];
+    uint64_t natural[2] = {0, 0};
+    double number[2];
+    if (kind == COEX_JSON_FLOAT)
+        return coex_json_to_float(a, &number[0]) && coex_json_to_float(b, &number[1]) && memcmp(&number[0], &number[1], 8) == 0;
+    bool negative = !coex_json_to_uint(a, &natural[0]);
+    if (negative != !coex_json_to_uint(b, &natural[1])) return false;
+    if (!negative) return natural[0] == natural[1];
+    return coex_json_to_int(a, &integer[0]) && coex_json_to_int(b, &integer[1]) && integer[0] == integer[1];
+}
+
+/* Objects have the same entries in any order: one entry in each step. */
+static bool equal_json(struct equal_work *work, struct equal_item item)
+{
+    coex_json_kind kind = coex_json_kind_of(item.a);
+    coex_handle key, value;
+    if (item.at == 0 && kind != coex_json_kind_of(item.b)) return false;
+    if (kind != COEX_JSON_OBJECT) return equal_json_numbers(item.a, item.b, kind);
+    if (item.at == 0 && coex_json_len(item.a) != coex_json_len(item.b)) return false;
+    if (!coex_json_next(item.a, &item.at, &key, &value)) return true;
+    coex_handle other = coex_json_get(item.b, key);
+    if (other == 0) return false;
+    equal_push(work, item);
+    return equal_words(work, value, other);
+}
+
 /* Two different handles. */
 static bool equal_objects(struct equal_work *work, coex_handle a, coex_handle b)
 {
@@ -198,6 +235,8 @@ static bool equal_objects(struct equal_work *work, coex_handle a, coex_handle b)
         return equal_lists(work, (struct equal_item){.step = STEP_LIST, .a = a, .b = b});
     case COEX_KIND_ARRAY:
         return equal_arrays(work, (struct equal_item){.step = STEP_ARRAY, .a = a, .b = b});
+    case COEX_KIND_JSON:
+        return equal_json(work, (struct equal_item){.step = STEP_JSON, .a = a, .b = b});
     default:
         return false;
     }
@@ -212,6 +251,8 @@ static bool equal_step(struct equal_work *work, struct equal_item item)
         return equal_lists(work, item);
     case STEP_ARRAY:
         return equal_arrays(work, item);
+    case STEP_JSON:
+        return equal_json(work, item);
     default:
         return equal_objects(work, item.a, item.b);
     }
@@ -277,6 +318,18 @@ static void hash_push(struct hash_work *work, struct hash_frame frame)
     work->frame[work->count++] = frame;
 }
 
+static uint64_t hash_json_number(coex_handle json)
+{
+    double number;
+    uint64_t bits = 0;
+    int64_t integer;
+    if (coex_json_kind_of(json) == COEX_JSON_FLOAT && coex_json_to_float(json, &number))
+        memcpy(&bits, &number, 8);
+    else if (!coex_json_to_uint(json, &bits) && coex_json_to_int(json, &integer))
+        bits = (uint64_t)integer;
+    return hash_mix(bits, (uint64_t)coex_json_kind_of(json));
+}
+
 /* Is the hash of a word known without a look below? Else a frame for it is pushed. */
 static bool hash_word(struct hash_work *work, uint64_t word, uint64_t *hash)
 {
@@ -297,6 +350,12 @@ static bool hash_word(struct hash_work *work, uint64_t word, uint64_t *hash)
         if (*hash != 0) return true;
         hash_push(work, (struct hash_frame){.step = STEP_VALUE, .value = word, .with = map->root});
         return false;
+    case COEX_KIND_JSON:
+        if (coex_json_kind_of(word) != COEX_JSON_OBJECT) {
+            *hash = hash_json_number(word);
+            return true;
+        }
+        break;
     case COEX_KIND_LIST:
     case COEX_KIND_ARRAY:
         break;
@@ -360,27 +419,36 @@ static bool hash_array(struct hash_work *work, struct hash_frame *frame)
     return false;
 }
 
-/* A node's hash is the plain sum of its entries', so that it does not matter how they lie. */
-static bool hash_node(struct hash_work *work, const struct hash_frame *frame)
+static bool hash_json(struct hash_work *work, struct hash_frame *frame)
 {
-    const struct cx_trie_node *node = cx_trie_at(frame->value);
-    uint32_t flavor = frame->flavor;
-    uint64_t stride = cx_trie_stride(flavor), words = cx_trie_entries(node->maps) * stride, end = words;
-    if (!cx_trie_is_collision(node->maps)) end += cx_trie_count(cx_trie_kids(node->maps));
-    while (work->frame[work->count - 1].at < words) {
+    coex_handle key, value;
+    if (!coex_json_next(frame->value, &frame->at, &key, &value)) return true;
+    hash_add(work, value, coex_string_hash(key));
+    return false;
+}
+
+/* A node's hash is the plain sum of its entries', so that it does not matter how they lie. */
+static bool hash_leaf(struct hash_work *work, uint32_t flavor, const struct cx_trie_node *leaf)
+{
+    uint64_t stride = cx_trie_stride(flavor);
+    for (;;) {
         struct hash_frame *top = &work->frame[work->count - 1];
-        const uint64_t *entry = &node->word[top->at];
+        if (top->at == leaf->head) return true;
+        const uint64_t *entry = cx_leaf_entries(leaf) + stride * top->at++;
         uint64_t key = cx_trie_hash(flavor, entry[0]);
-        top->at += stride;
         if ((flavor & (COEX_MAP_REFERENCES | CX_TRIE_SET)) != COEX_MAP_REFERENCES)
             top->sum += hash_mix(stride == 2 ? entry[1] : 0, key);
         else if (!hash_add(work, entry[1], key))
             return false;
     }
-    struct hash_frame *top = &work->frame[work->count - 1];
-    if (top->at == end) return true;
-    top->with = 0;
-    hash_push(work, (struct hash_frame){.step = STEP_NODE, .flavor = flavor, .value = node->word[top->at++]});
+}
+
+static bool hash_node(struct hash_work *work, struct hash_frame *frame)
+{
+    const struct cx_trie_node *node = cx_trie_at(frame->value);
+    if (!cx_trie_is_branch(node)) return hash_leaf(work, frame->flavor, node);
+    if (frame->at == cx_trie_count(cx_branch_map(node))) return true;
+    hash_push(work, (struct hash_frame){.step = STEP_NODE, .flavor = frame->flavor, .value = node->word[frame->at++]});
     return false;
 }
 
@@ -405,6 +473,8 @@ static bool hash_step(struct hash_work *work)
         return hash_list(work, frame);
     case STEP_ARRAY:
         return hash_array(work, frame);
+    case STEP_JSON:
+        return hash_json(work, frame);
     default:
         return hash_map(work, frame);
     }

@@ -16,6 +16,8 @@
 
 static double cycles_mb(uint64_t bytes) { return (double)bytes / 1048576.0; }
 static double cycles_ms(uint64_t ns) { return (double)ns / 1e6; }
+/* Behind the point, so that two digits say something. */
+static int cycles_digits(uint64_t ns) { return ns >= 10000000 ? 0 : ns >= 1000000 ? 1 : ns >= 100000 ? 2 : 3; }
 
 static bool cycles_tell(const struct cx_listener *listener) { return cx_a64_load_relaxed(&listener->trace_level) >= 1; }
 
@@ -55,11 +57,12 @@ static void cycles_line(const struct cx_listener *listener, uint64_t number, uin
 {
     uint64_t since = cx_os_now_ns() - listener->started_ns;
     uint64_t mark = listener->mark_ns > listener->roots_ns ? listener->mark_ns - listener->roots_ns : 0;
-    cx_output_print("gc %llu @%.3fs %llu%%: %.2g+%.2g+%.2g ms clock, %.2g ms cpu, %.0f->%.0f->%.0f MB, %.0f MB goal, %llu objects, "
+    cx_output_print("gc %llu @%.3fs %llu%%: %.*f+%.*f+%.*f ms clock, %.*f ms cpu, %.0f->%.0f->%.0f MB, %.0f MB goal, %llu objects, "
                     "%u threads, stop %.0f/%.0f us\n",
                     (unsigned long long)number, (double)since / 1e9,
-                    (unsigned long long)(since == 0 ? 0 : listener->cycles_cpu_ns * 100 / since), cycles_ms(listener->roots_ns),
-                    cycles_ms(mark), cycles_ms(listener->sweep_ns), cycles_ms(cpu_ns), cycles_mb(listener->used_at_begin),
+                    (unsigned long long)(since == 0 ? 0 : listener->cycles_cpu_ns * 100 / since), cycles_digits(listener->roots_ns),
+                    cycles_ms(listener->roots_ns), cycles_digits(mark), cycles_ms(mark), cycles_digits(listener->sweep_ns),
+                    cycles_ms(listener->sweep_ns), cycles_digits(cpu_ns), cycles_ms(cpu_ns), cycles_mb(listener->used_at_begin),
                     cycles_mb(listener->used_at_mark_end), cycles_mb(cx_a64_load_relaxed(&cx_pace.live)),
                     cycles_mb(cx_a64_load_relaxed(&cx_pace.goal)), (unsigned long long)listener->marked,
                     cx_a32_load_relaxed(&cx_world.registry.live), (double)listener->last_stop_wall.p99 / 1e3,

@@ -72,7 +72,6 @@ void coex_gc_dump_heap(int32_t verbosity)
     struct dump_heap dump = {.verbosity = verbosity};
     if (verbosity > 0) {
         if (cx_visit_run("coex_gc_dump_heap", false, dump_heap_visit, dump_heap_write, &dump)) return;
-        cx_text_drop(&dump.objects);
         if (cx_runtime_is_up()) return;
     }
     struct cx_text summary = {0};

@@ -1,7 +1,7 @@
 /* coex_gc_dump_handle_table: the table as it stands, from its bitmaps. No cycle, no lock; what changes meanwhile may show either way.
  *
  * There is no free list (docs/decisions/0010): free handles are the clear bits of `allocated`, and the list that is printed is the order
- * in which a search from the beginning would find them. */
+ * in which a search from the beginning would find them. Numbers are those of slots: in `checked` builds a handle has its generation above. */
 #include "diag/view.h"
 #include "gc/runtime.h"
 
@@ -27,7 +27,7 @@ static uint64_t table_free_bits(const struct cx_handles *handles, uint64_t word)
 static void table_count_free(struct dump_table *dump, uint64_t word, uint64_t bits)
 {
     for (uint64_t rest = bits, at = dump->unclaimed; rest != 0 && at < TABLE_SHOWN_FREE; rest &= rest - 1)
-        dump->first_free[at++] = cx_view_handle_at(word * 64 + (uint64_t)__builtin_ctzll(rest));
+        dump->first_free[at++] = word * 64 + (uint64_t)__builtin_ctzll(rest);
     dump->unclaimed += (uint64_t)__builtin_popcountll(bits);
 }
 
@@ -74,9 +74,9 @@ static void table_print_in_use(struct cx_text *text, const struct dump_table *du
     cx_text_print(text, "\nIn-use handles:\n");
     for (uint64_t word = 0; word < dump->words; word++) {
         for (uint64_t bits = ~table_free_bits(&cx_world.handles, word); bits != 0; bits &= bits - 1) {
-            coex_handle handle = cx_view_handle_at(word * 64 + (uint64_t)__builtin_ctzll(bits));
-            if (handle == 0 || !cx_view_take(&view, handle)) continue;
-            cx_text_print(text, "  [%" PRIu64 "] -> 0x%" PRIx64 " (", handle, (uint64_t)(uintptr_t)view.payload);
+            uint64_t index = word * 64 + (uint64_t)__builtin_ctzll(bits);
+            if (index == 0 || !cx_view_take(&view, cx_view_handle_at(index))) continue;
+            cx_text_print(text, "  [%" PRIu64 "] -> 0x%" PRIx64 " (", index, (uint64_t)(uintptr_t)view.payload);
             cx_text_name(text, view.name);
             cx_text_print(text, ")\n");
         }
@@ -92,8 +92,7 @@ static void table_print_empty(struct cx_text *text, const struct dump_table *dum
         uint64_t bits = ~table_free_bits(handles, word), gone = cx_a64_load_relaxed(&handles->retired[word]);
         for (bits &= retired ? gone : ~gone; bits != 0; bits &= bits - 1) {
             uint64_t index = word * 64 + (uint64_t)__builtin_ctzll(bits);
-            if (index != 0 && cx_handle_payload(handles, index) == NULL)
-                cx_text_print(text, "  [%" PRIu64 "] -> NULL\n", cx_view_handle_at(index));
+            if (index != 0 && cx_handle_payload(handles, index) == NULL) cx_text_print(text, "  [%" PRIu64 "] -> NULL\n", index);
         }
     }
 }

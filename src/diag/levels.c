@@ -48,13 +48,14 @@ static void levels_reclaimed(coex_handle handle)
 static void levels_tell(enum cx_detail detail, uint64_t a, uint64_t b)
 {
     uint64_t level = levels_now();
-    if (detail == CX_DETAIL_ALLOC && level >= 2) levels_allocated(a, b);
-    if (detail == CX_DETAIL_MET_AGAIN && level >= 2) cx_output_print("[GC] mark: handle=%" PRIu64 " (already marked)\n", a);
-    if (detail == CX_DETAIL_RECLAIMED && level >= 2) levels_reclaimed(a);
-    if (detail == CX_DETAIL_MARKED && level >= 3) cx_output_print("[GC] mark: handle=%" PRIu64 " marked (was unmarked)\n", a);
-    if (detail == CX_DETAIL_TRACED && level >= 3) levels_traced(a);
+    coex_handle handle = cx_view_handle_at(a);
+    if (detail == CX_DETAIL_ALLOC && level >= 2) levels_allocated(handle, b);
+    if (detail == CX_DETAIL_MET_AGAIN && level >= 2) cx_output_print("[GC] mark: handle=%" PRIu64 " (already marked)\n", handle);
+    if (detail == CX_DETAIL_RECLAIMED && level >= 2) levels_reclaimed(handle);
+    if (detail == CX_DETAIL_MARKED && level >= 3) cx_output_print("[GC] mark: handle=%" PRIu64 " marked (was unmarked)\n", handle);
+    if (detail == CX_DETAIL_TRACED && level >= 3) levels_traced(handle);
     if (detail == CX_DETAIL_USED && level >= 4)
-        cx_output_print("[GC] deref: handle=%" PRIu64 " (%s)\n", a, (const char *)(uintptr_t)b);
+        cx_output_print("[GC] deref: handle=%" PRIu64 " (%s)\n", handle, (const char *)(uintptr_t)b);
 }
 
 static void levels_set(struct cx_events *events, uint64_t level)

@@ -1,10 +1,12 @@
 /* The profile in pprof's format: a protocol buffer of the message perftools.profiles.Profile, not compressed, which pprof takes as well.
- * Addresses are written with the mappings they lie in; pprof reads the symbols from the programs themselves, so that this file needs to
- * know nothing of symbol tables. Frames of the collector itself are dropped by name (drop_frames).
+ * Addresses are written with the mappings they lie in and the names of their functions, so that the file says all by itself; lines and what
+ * was inlined pprof finds in the programs, if it is asked to (-symbolize=force). Frames of the collector itself are dropped by name
+ * (drop_frames).
  *
  * Entered with the profile's lock held. */
 #include "base/os.h"
 #include "diag/profile.h"
+#include "diag/symbols.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +76,7 @@ enum {
     PROFILE_SAMPLE = 2,
     PROFILE_MAPPING = 3,
     PROFILE_LOCATION = 4,
+    PROFILE_FUNCTION = 5,
     PROFILE_STRING = 6,
     PROFILE_DROP_FRAMES = 7,
     PROFILE_TIME = 9,
@@ -90,7 +93,9 @@ struct pprof {
     size_t address_count;
     uint64_t mapping_count;
     struct pprof_map {
-        uint64_t start, end;
+        uint64_t start, end, offset;
+        bool has_symbols;
+        struct cx_symbols symbols;
     } * map;
     uint64_t map_room;
 };
@@ -113,12 +118,15 @@ static void pprof_mapping(void *context, uint64_t start, uint64_t end, uint64_t 
 {
     struct pprof *pprof = context;
     if (pprof->mapping_count == pprof->map_room) return;
-    pprof->map[pprof->mapping_count++] = (struct pprof_map){start, end};
+    struct pprof_map *map = &pprof->map[pprof->mapping_count++];
+    *map = (struct pprof_map){.start = start, .end = end, .offset = offset};
+    map->has_symbols = cx_symbols_load(&map->symbols, path);
     pprof_field(&pprof->part, 1, pprof->mapping_count);
     pprof_field(&pprof->part, 2, start);
     pprof_field(&pprof->part, 3, end);
     pprof_field(&pprof->part, 4, offset);
     pprof_field(&pprof->part, 5, pprof_string(pprof, path));
+    pprof_field(&pprof->part, 7, map->has_symbols); /* has_functions */
     pprof_message(&pprof->whole, PROFILE_MAPPING, &pprof->part);
 }
 
@@ -150,15 +158,43 @@ static bool pprof_gather(struct pprof *pprof, const struct cx_profile *profile)
     return true;
 }
 
+/* The number of the mapping; 0: none. */
+static uint64_t pprof_mapping_of(const struct pprof *pprof, uint64_t address)
+{
+    for (uint64_t i = 0; i < pprof->mapping_count; i++) {
+        if (address >= pprof->map[i].start && address < pprof->map[i].end) return i + 1;
+    }
+    return 0;
+}
+
+/* A function for each location, of the same number: pprof puts those of one name together. */
+static bool pprof_function(struct pprof *pprof, uint64_t number, uint64_t mapping)
+{
+    char text[512];
+    const struct pprof_map *map = mapping != 0 ? &pprof->map[mapping - 1] : NULL;
+    if (map == NULL || !map->has_symbols) return false;
+    uint64_t offset = pprof->address[number - 1] - map->start + map->offset;
+    if (cx_symbols_find(&map->symbols, offset, text, sizeof text) == NULL) return false;
+    uint64_t name = pprof_string(pprof, text);
+    pprof_field(&pprof->part, 1, number);
+    pprof_field(&pprof->part, 2, name);
+    pprof_field(&pprof->part, 3, name);
+    pprof_message(&pprof->whole, PROFILE_FUNCTION, &pprof->part);
+    return true;
+}
+
 static void pprof_locations(struct pprof *pprof)
 {
     for (size_t i = 0; i < pprof->address_count; i++) {
-        uint64_t mapping = 0;
-        for (uint64_t j = 0; j < pprof->mapping_count && mapping == 0; j++)
-            mapping = pprof->address[i] >= pprof->map[j].start && pprof->address[i] < pprof->map[j].end ? j + 1 : 0;
+        uint64_t mapping = pprof_mapping_of(pprof, pprof->address[i]);
+        bool named = pprof_function(pprof, i + 1, mapping);
         pprof_field(&pprof->part, 1, i + 1);
         pprof_field(&pprof->part, 2, mapping);
         pprof_field(&pprof->part, 3, pprof->address[i]);
+        if (named) {
+            pprof_field(&pprof->small, 1, i + 1);
+            pprof_message(&pprof->part, 4, &pprof->small);
+        }
         pprof_message(&pprof->whole, PROFILE_LOCATION, &pprof->part);
     }
 }
@@ -221,6 +257,7 @@ bool cx_pprof_write(FILE *file, const struct cx_profile *profile)
     cx_os_free(pprof.small.bytes);
     cx_os_free(pprof.strings.bytes);
     cx_os_free(pprof.address);
+    for (uint64_t i = 0; i < pprof.mapping_count; i++) cx_symbols_free(&pprof.map[i].symbols);
     cx_os_free(pprof.map);
     return good;
 }

@@ -32,7 +32,7 @@ static bool snapshot_begin(struct cx_snapshot *shot)
 static void snapshot_end(struct cx_snapshot *shot)
 {
     cx_os_free(shot->rank);
-    if (shot->begun) cx_rootlist_fini(&shot->roots);
+    cx_rootlist_fini(&shot->roots);
     cx_vector_fini(&shot->objects);
     cx_vector_fini(&shot->edges);
     cx_vector_fini(&shot->floating);
@@ -78,7 +78,7 @@ static void snapshot_see_object(void *context, coex_handle handle)
     if (there) cx_view_each(&view, snapshot_see_reference, shot);
     if (there && cx_weak_is_type(view.type->id)) snapshot_add_edge(shot, 0, cx_view_word(&view, 0), CX_SNAPSHOT_WEAK);
     if (!cx_vector_push(&shot->objects, id << 44 | (view.bytes < most ? view.bytes : most)) ||
-        !cx_vector_push(&shot->objects, handle) || !cx_vector_push(&shot->objects, shot->edges.count))
+        !cx_vector_push(&shot->objects, cx_index_of(handle)) || !cx_vector_push(&shot->objects, shot->edges.count))
         shot->no_memory = true;
 }
 
@@ -99,7 +99,7 @@ static uint64_t snapshot_number(const struct cx_snapshot *shot, coex_handle hand
 {
     uint64_t word = cx_index_of(handle) / 64;
     for (uint64_t i = word < shot->words ? shot->rank[word] : UINT64_MAX; i != UINT64_MAX && i < shot->rank[word + 1]; i++) {
-        if (cx_snapshot_handle(shot, i) == handle) return i;
+        if (cx_snapshot_index(shot, i) == cx_index_of(handle)) return i;
     }
     return UINT64_MAX;
 }
@@ -175,9 +175,7 @@ static void snapshot_finish(void *context)
 {
     struct snapshot_call *call = context;
     struct cx_snapshot *shot = &call->shot;
-    if (!shot->begun)
-        call->code = cx_error_set(COEX_GC_ESTATE, "the runtime was shut down before the snapshot");
-    else if (shot->no_memory || shot->roots.cut || !snapshot_connect(shot))
+    if (shot->no_memory || shot->roots.cut || !snapshot_connect(shot))
         call->code =
             cx_error_set(COEX_GC_ENOMEM, "no memory for a snapshot of %llu objects", (unsigned long long)cx_snapshot_count(shot));
     else
@@ -187,9 +185,10 @@ static void snapshot_finish(void *context)
 
 int coex_gc_write_heap_snapshot(const char *path)
 {
-    struct snapshot_call call = {.path = path, .code = COEX_GC_ESTATE};
+    struct snapshot_call call = {.path = path};
     if (path == NULL || path[0] == '\0') return cx_error_set(COEX_GC_EINVAL, "a snapshot needs the name of a file");
     if (!cx_runtime_is_up()) return cx_error_set(COEX_GC_ESTATE, "coex_gc_write_heap_snapshot: the runtime is not initialised");
-    cx_visit_run("coex_gc_write_heap_snapshot", true, snapshot_visit, snapshot_finish, &call);
+    if (!cx_visit_run("coex_gc_write_heap_snapshot", true, snapshot_visit, snapshot_finish, &call))
+        return cx_error_set(COEX_GC_ESTATE, "the runtime was shut down before the snapshot");
     return call.code;
 }

@@ -1,6 +1,6 @@
 /* A heap snapshot in memory: what coex_gc_write_heap_snapshot copies during its visit and writes to a file afterwards.
  *
- *     object   3 words: type << 44 | bytes, handle, number of the edge behind its last one
+ *     object   3 words: type << 44 | bytes, index of the handle, number of the edge behind its last one
  *     edge     1 word:  number of the object it leads to | offset / 8 << 32 | SNAPSHOT_WEAK
  *
  * Objects are numbered in the order of their handles: the number is the rank of the handle's bit among all marked ones, so an edge needs no
@@ -32,7 +32,7 @@ static inline uint64_t cx_snapshot_bytes(const struct cx_snapshot *shot, uint64_
 {
     return *cx_vector_at(&shot->objects, number * 3) & (((uint64_t)1 << 44) - 1);
 }
-static inline coex_handle cx_snapshot_handle(const struct cx_snapshot *shot, uint64_t number)
+static inline uint64_t cx_snapshot_index(const struct cx_snapshot *shot, uint64_t number)
 {
     return *cx_vector_at(&shot->objects, number * 3 + 1);
 }

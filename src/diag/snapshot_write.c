@@ -218,7 +218,7 @@ static void write_nodes(struct writer *writer)
         uint32_t type = cx_snapshot_type(shot, i);
         uint64_t edges = cx_snapshot_edges_to(shot, i) - cx_snapshot_edges_from(shot, i);
         write_node(writer, WRITE_NODE_OBJECT, type == 0 ? STRING_UNKNOWN : STRING_FIXED + type - 1,
-                   cx_snapshot_handle(shot, i) * 2 + 1, cx_snapshot_bytes(shot, i), edges);
+                   cx_snapshot_index(shot, i) * 2 + 1, cx_snapshot_bytes(shot, i), edges);
     }
 }
 

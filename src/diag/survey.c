@@ -8,7 +8,7 @@
 /* ------------------------------------------------------------------- types */
 
 enum {
-    SURVEY_WORDS = 4096, /* of the table at most, spread evenly: 64 handles each */
+    SURVEY_WORDS = 1024, /* of the table at most, spread evenly: 64 handles each. A look is a cache miss or two */
     SURVEY_PICKS = 2,    /* objects of a word; each stands for its part of the word's */
     SURVEY_KINDS = 256   /* types told apart; a power of two */
 };

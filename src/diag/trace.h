@@ -31,9 +31,9 @@ enum {
     CX_TRACE_TYPES = 12       /* types named in each cycle; the rest is one row with id 0 */
 };
 
-extern cx_a32 cx_trace_on; /* W: under the trace's lock. R: relaxed, by the listener */
+extern cx_a32 cx_trace_on; /* W: under the trace's lock, release. R: who records, acquire: with it comes the ring */
 
-static inline bool cx_trace_is_on(void) { return cx_a32_load_relaxed(&cx_trace_on) != 0; }
+static inline bool cx_trace_is_on(void) { return cx_a32_load_acquire(&cx_trace_on) != 0; }
 
 /* From the listener. */
 void cx_trace_take(const struct cx_event *event);

@@ -12,7 +12,8 @@
 
 enum { VIEW_DESCRIBERS = 64, VIEW_TEXT = 80 };
 
-/* W: coex_gc_set_describer, under the life lock; function, then `owner`, release. R: dumps, acquire. */
+/* W: coex_gc_set_describer, which claims a place by compare-exchange (no lock: hooks of init call it with the life lock held);
+ * function, then `owner`, release. R: dumps, acquire. */
 static struct {
     cx_a64 owner; /* generation of the runtime << 20 | type */
     cx_aptr describe;
@@ -31,23 +32,18 @@ int coex_gc_set_describer(uint32_t type_id, coex_gc_describer describe)
     if (cx_type_find(&cx_world.types, type_id) == NULL)
         return cx_error_set(COEX_GC_EINVAL, "coex_gc_set_describer: there is no type %u", type_id);
     union view_cast cast = {.function = describe};
-    int place = -1;
-    cx_mutex_lock(&cx_world.life);
-    uint64_t owner = view_owner(type_id);
-    for (int i = VIEW_DESCRIBERS - 1; i >= 0; i--) {
-        uint64_t there = cx_a64_load_relaxed(&view_describer[i].owner);
-        if (there == owner) {
-            place = i;
-            break;
+    uint64_t owner = view_owner(type_id), claimed = view_owner(0); /* no type has number 0 */
+    for (int pass = 0; pass < 2; pass++) {                         /* its own place, else one of a runtime that is gone, or nobody's */
+        for (int i = 0; i < VIEW_DESCRIBERS; i++) {
+            uint64_t there = cx_a64_load_acquire(&view_describer[i].owner);
+            if (pass == 0 ? there != owner : there >> 20 == owner >> 20) continue;
+            if (pass != 0 && !cx_a64_cas_acq_rel(&view_describer[i].owner, &there, claimed)) continue;
+            cx_aptr_store_release(&view_describer[i].describe, cast.pointer);
+            cx_a64_store_release(&view_describer[i].owner, owner);
+            return COEX_GC_OK;
         }
-        if (there >> 20 != owner >> 20) place = i; /* of a runtime that is gone, or nobody's */
     }
-    if (place >= 0) {
-        cx_aptr_store_release(&view_describer[place].describe, cast.pointer);
-        cx_a64_store_release(&view_describer[place].owner, owner);
-    }
-    cx_mutex_unlock(&cx_world.life);
-    return place >= 0 ? COEX_GC_OK : cx_error_set(COEX_GC_ELIMIT, "there are %d describers already", VIEW_DESCRIBERS);
+    return cx_error_set(COEX_GC_ELIMIT, "there are %d describers already", VIEW_DESCRIBERS);
 }
 
 static coex_gc_describer view_find_describer(uint32_t type)
@@ -71,20 +67,21 @@ const void *coex_gc_peek(coex_handle h, uint64_t *size)
 
 /* ------------------------------------------------------------------ looking */
 
-CX_BESIDE static uint64_t view_load(const void *word) { return cx_a64_load_acquire(cx_a64_at(word)); }
+/* volatile: one read, of the whole word. What order there is comes from the slot, which was read with acquire. */
+CX_BESIDE static uint64_t view_load(const void *word) { return *(const volatile uint64_t *)word; }
+CX_BESIDE static uint32_t view_pages(const struct cx_large *large) { return *(const volatile uint32_t *)&large->pages; }
 
 /* Where the space ends that an object at `payload` may reach; NULL: it is nowhere in the heap. */
 static const char *view_end_of_space(const struct cx_heap *heap, const char *payload, bool *large)
 {
     *large = cx_large_contains(&heap->large, payload);
-    if (*large)
-        return heap->large.range.base + ((size_t)cx_a32_load_relaxed((const cx_a32 *)&heap->large.pages) << heap->large.page_shift);
+    if (*large) return heap->large.range.base + ((size_t)view_pages(&heap->large) << heap->large.page_shift);
     if (!cx_heap_in_blocks(heap, payload)) return NULL;
     uint64_t block = ((uintptr_t)payload - 8 - (uintptr_t)heap->base) >> CX_BLOCK_SHIFT;
     return block < cx_a32_load_acquire(&heap->count) ? heap->base + ((block + 1) << CX_BLOCK_SHIFT) : NULL;
 }
 
-CX_BESIDE bool cx_view_take(struct cx_view *view, coex_handle handle)
+bool cx_view_take(struct cx_view *view, coex_handle handle)
 {
     *view = (struct cx_view){.handle = handle, .name = "?"};
     if (!cx_handle_is_object(&cx_world.handles, handle)) return false;
@@ -106,7 +103,7 @@ CX_BESIDE bool cx_view_take(struct cx_view *view, coex_handle handle)
     return true;
 }
 
-CX_BESIDE uint64_t cx_view_word(const struct cx_view *view, uint64_t offset) { return view_load(view->payload + offset); }
+uint64_t cx_view_word(const struct cx_view *view, uint64_t offset) { return view_load(view->payload + offset); }
 
 CX_BESIDE void cx_view_copy(const struct cx_view *view, uint64_t offset, unsigned char *bytes, uint64_t count)
 {

@@ -51,7 +51,7 @@ void cx_view_print_field(struct cx_text *text, const struct cx_type *type, uint6
 /* The type's name; and, for a type with a describer, its text in quotes. */
 void cx_view_print_type(struct cx_text *text, const struct cx_view *view, bool described);
 
-/* The handle that has this place in the table. */
-static inline coex_handle cx_view_handle_at(uint64_t index) { return cx_handle_tag(&cx_world.handles, index); }
+/* The handle that has this place in the table, as users see it. */
+static inline coex_handle cx_view_handle_at(uint64_t index) { return cx_handle_tag(&cx_world.handles, cx_index_of(index)); }
 
 #endif

@@ -16,7 +16,7 @@ bool cx_visit_run(const char *function, bool stacks, bool (*run)(void *context),
     struct cx_visit visit = {.run = run, .context = context, .stacks = stacks};
     if (self != NULL) cx_transition_enter_self(self);
     cx_collector_visit(&visit);
-    if (write != NULL) write(context);
+    if (visit.done && write != NULL) write(context);
     if (self != NULL) cx_transition_leave_self(cx_thread_need_self(function));
     return visit.done;
 }

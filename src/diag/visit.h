@@ -10,7 +10,7 @@
 #include "gc/shadow_record.h"
 
 /* Runs a visit. The caller, if it is registered, comes back in the mode it had, and `write` has run before, in native mode: output may
- * block. False: there is no runtime, or it was shut down before the visit. */
+ * block. False: there is no runtime, or it was shut down before the visit; then neither has been called. */
 bool cx_visit_run(const char *function, bool stacks, bool (*run)(void *context), void (*write)(void *context), void *context);
 
 /* A walk over the handles that this cycle has marked, in rising order: what was reachable when its roots were read. What is born meanwhile is

@@ -15,11 +15,11 @@ static uint64_t sweep_slots(uint64_t word, uint64_t dead, uint64_t *large_bytes)
         void *payload = cx_aptr_load_relaxed(slot);
         if (payload == NULL) continue; /* held by a thread that left: INV-THREAD-4 */
         objects++;
+        if (cx_event_wants(&cx_world.events, 2))
+            cx_world.events.tell(CX_DETAIL_RECLAIMED, word * 64 + (uint64_t)__builtin_ctzll(dead), (uintptr_t)payload);
         if (CX_UNLIKELY(cx_world.handles.graves.grave != NULL))
             cx_grave_dig(&cx_world.handles.graves, word * 64 + (uint64_t)__builtin_ctzll(dead),
                          cx_header_type(*cx_header_of(payload)), cx_a64_load_relaxed(&cx_world.cycle));
-        if (cx_event_wants(&cx_world.events, 2))
-            cx_world.events.tell(CX_DETAIL_RECLAIMED, word * 64 + (uint64_t)__builtin_ctzll(dead), (uintptr_t)payload);
         cx_aptr_store_relaxed(slot, NULL);
         if (CX_UNLIKELY(cx_large_contains(&cx_world.heap.large, payload)))
             *large_bytes += cx_heap_give_large(&cx_world.heap, payload);

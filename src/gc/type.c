@@ -9,6 +9,8 @@ int cx_types_init(struct cx_types *types, uint64_t *shapes)
 {
     if (!cx_range_reserve(&types->range, (size_t)COEX_GC_MAX_TYPES * sizeof(struct cx_type), 4096 * sizeof(struct cx_type)))
         return cx_error_set(COEX_GC_ENOMEM, "no address space for the types");
+    /* A header that was overwritten then leads to a type of zeros, which validation can report, and not to a fault. */
+    (void)cx_range_make_readable(&types->range);
     cx_mutex_init(&types->lock, CX_RANK_TYPES);
     types->shapes = shapes;
     cx_a32_store_relaxed(&types->count, 0);

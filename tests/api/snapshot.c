@@ -298,9 +298,91 @@ TEST(devices_and_links_are_written_through)
     snapshot_end();
 }
 
-/* ---- size and time -------------------------------------------------------------------------------------------------- */
+/* Memory that cannot be had, in a process of its own. */
+static void shoot_without_memory(void)
+{
+    snapshot_start();
+    coex_handle *slot = coex_gc_enter_frame(1);
+    slot[0] = new_knot(0, 0);
+    struct rlimit none = {0, RLIM_INFINITY};
+    expect(setrlimit(RLIMIT_AS, &none) == 0);
+    int code = coex_gc_write_heap_snapshot(path);
+    none.rlim_cur = RLIM_INFINITY;
+    setrlimit(RLIMIT_AS, &none);
+    expect_eq((uint64_t)code, COEX_GC_ENOMEM);
+    expect_eq(files_in_folder(), 0);
+    snapshot shot = snapshot_now(); /* and with memory it works again */
+    expect(snapshot_object(&shot, slot[0]) != NULL);
+    coex_gc_leave_frame(slot);
+    snapshot_end();
+}
+
+TEST(snapshot_without_memory_is_refused_and_leaves_nothing)
+{
+    if (!test_is_sanitized()) both_ways(shoot_without_memory); /* sanitizers need address space of their own */
+}
+
+/* ---- fork ------------------------------------------------------------------------------------------------------------ */
 
 static bool stop;
+
+static void *shoot_all_the_time(void *unused)
+{
+    char own[112];
+    (void)unused;
+    snprintf(own, sizeof own, "%s-other", path);
+    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+        expect_eq((uint64_t)coex_gc_write_heap_snapshot(own), COEX_GC_OK);
+        expect_eq((uint64_t)coex_gc_validate_heap(), 0);
+    }
+    unlink(own);
+    return NULL;
+}
+
+static void shoot_in_child(const coex_handle *slot)
+{
+    char own[112];
+    alarm(60);
+    snprintf(own, sizeof own, "%s-child", path);
+    expect_eq((uint64_t)coex_gc_write_heap_snapshot(own), COEX_GC_OK);
+    snapshot shot = snapshot_read(own);
+    unlink(own);
+    expect(snapshot_object(&shot, slot[0]) != NULL);
+    expect_eq((uint64_t)coex_gc_validate_heap(), 0);
+    expect(coex_gc_why(slot[0]));
+    _exit(0);
+}
+
+/* The child has nobody's visit, and can make its own. */
+static void fork_in_visits(void)
+{
+    pthread_t thread;
+    snapshot_start();
+    stop = false;
+    FILE *nowhere = fopen("/dev/null", "w");
+    coex_gc_set_output(nowhere);
+    coex_handle *slot = coex_gc_enter_frame(1);
+    for (int i = 0; i < 30000; i++) slot[0] = new_knot(slot[0], 0);
+    pthread_create(&thread, NULL, shoot_all_the_time, NULL);
+    for (int i = 0; i < 8; i++) {
+        int status;
+        fflush(NULL);
+        pid_t child = fork();
+        if (child == 0) shoot_in_child(slot);
+        COEX_GC_NATIVE(waitpid(child, &status, 0));
+        expect(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    COEX_GC_NATIVE(pthread_join(thread, NULL));
+    coex_gc_leave_frame(slot);
+    coex_gc_set_output(NULL);
+    fclose(nowhere);
+    snapshot_end();
+}
+
+TEST_TIMEOUT(child_of_a_fork_in_the_middle_of_a_visit_makes_its_own, 120) { both_ways(fork_in_visits); }
+
+/* ---- size and time -------------------------------------------------------------------------------------------------- */
 
 static uint64_t now_ns(void)
 {
@@ -328,7 +410,7 @@ TEST_TIMEOUT(snapshot_of_a_million_objects_is_done_in_time_and_stops_nobody, 60)
 {
     const uint64_t count = test_is_sanitized() ? 50000 : 1000000;
     pthread_t thread;
-    way_threads = 1;
+    stop = false;
     snapshot_start();
     coex_gc_shutdown();
     coex_gc_config config = quiet_config();
@@ -367,6 +449,7 @@ static void churn(test_rng *rng)
         coex_handle *inner = coex_gc_enter_frame(1);
         inner[0] = new_knot(slot[1 + rng_below(rng, 9)], 0);
         coex_gc_store(slot[0], 8 * rng_below(rng, 100), inner[0]);
+        if (rng_one_in(rng, 500)) usleep(500);
         coex_gc_leave_frame(inner);
     }
     coex_gc_leave_frame(slot);

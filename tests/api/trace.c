@@ -30,8 +30,9 @@ static const char *read_file(const char *name)
 
 static int count_of(const char *text, const char *part)
 {
+    size_t length = strlen(part); /* by hand: sanitizers measure the whole text at each strstr */
     int count = 0;
-    for (const char *at = text; (at = strstr(at, part)) != NULL; at += strlen(part)) count++;
+    for (const char *at = text; *at != '\0'; at++) count += *at == *part && strncmp(at, part, length) == 0;
     return count;
 }
 

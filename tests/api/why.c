@@ -376,6 +376,7 @@ static void churn(test_rng *rng)
         slot[1] = new_link(0, 0);
         for (uint64_t i = rng_below(rng, 5); i > 0; i--) slot[1] = new_link(slot[1], 0);
         coex_gc_store(slot[0], 8 * rng_below(rng, 100), slot[1]);
+        if (rng_one_in(rng, 500)) usleep(500);
     }
     coex_gc_leave_frame(slot);
     coex_gc_unregister_thread();

@@ -9,8 +9,9 @@
 #include "support/stress.h"
 
 #include <coex/collections.h>
+#include <coex/json.h>
 
-enum { THREADS = 4, CHANNELS = 4, SHELVES = 64, COUNTERS = 40, MOST_TEXT = 400, DEPTH = 3, LOOK = 16 };
+enum { THREADS = 4, CHANNELS = 4, SHELVES = 64, COUNTERS = 40, MOST_TEXT = 2000, DEPTH = 3, LOOK = 16 };
 
 #define SEED_MASK (COEX_IMMEDIATE_BIT - 1)
 
@@ -28,14 +29,14 @@ static coex_handle must(coex_handle made_now)
 
 /* ---- what a seed says ---------------------------------------------------------------------------------------------- */
 
-enum kind { TEXT, LIST, INTEGER_MAP, STRING_MAP, INTEGERS, ARRAY, WORDS, KINDS };
+enum kind { TEXT, LIST, INTEGER_MAP, STRING_MAP, INTEGERS, ARRAY, WORDS, JSON, KINDS };
 
 static enum kind kind_of(uint64_t seed) { return (enum kind)(seed % KINDS); }
 static uint64_t size_of(uint64_t seed) { return seed >> 8 & 63; }
 static unsigned way_of(uint64_t seed) { return (unsigned)(seed >> 16 & 3); }
 
 /* Element i of a value is a value itself once in a while, else an immediate. */
-static bool is_nested(uint64_t seed, uint64_t i, unsigned depth) { return depth > 0 && sub_seed(seed, i) % 16 == 0; }
+static bool is_nested(uint64_t seed, uint64_t i, unsigned depth) { return depth > 0 && (sub_seed(seed, i) >> 20) % 16 == 0; }
 static uint64_t plain_element(uint64_t seed, uint64_t i) { return COEX_IMMEDIATE(sub_seed(seed, i)); }
 
 static uint64_t text_of(uint64_t seed, char *text)
@@ -50,6 +51,16 @@ static uint64_t text_of(uint64_t seed, char *text)
         }
     }
     return bytes;
+}
+
+/* {"id":…,"list":[…],"name":"…"} */
+static uint64_t json_of(uint64_t seed, char *text)
+{
+    int bytes = snprintf(text, MOST_TEXT, "{\"id\":%" PRIu64 ",\"list\":[", seed);
+    for (uint64_t i = 0; i < size_of(seed); i++)
+        bytes += snprintf(text + bytes, MOST_TEXT - (size_t)bytes, "%s%" PRIu64, i > 0 ? "," : "", sub_seed(seed, i));
+    bytes += snprintf(text + bytes, MOST_TEXT - (size_t)bytes, "],\"name\":\"json-%" PRIu64 "\"}", seed % 1000);
+    return (uint64_t)bytes;
 }
 
 static uint64_t key_text(uint64_t i, char *text) { return (uint64_t)snprintf(text, 32, "key-%" PRIu64, i); }
@@ -183,6 +194,30 @@ static coex_handle make_array(uint64_t seed, unsigned depth, bool handles)
     return result;
 }
 
+static coex_handle make_json(uint64_t seed)
+{
+    char text[MOST_TEXT];
+    coex_json_error error;
+    if (way_of(seed) < 2) {
+        uint64_t bytes = json_of(seed, text);
+        return must(coex_json_parse(text, bytes, &error));
+    }
+    coex_handle *slot = coex_gc_enter_frame(3), result;
+    slot[0] = must(coex_json_object());
+    slot[1] = must(coex_json_uint(seed));
+    slot[0] = must(coex_json_set_text(slot[0], "id", 2, slot[1]));
+    slot[1] = must(coex_json_array());
+    for (uint64_t i = 0; i < size_of(seed); i++) {
+        slot[2] = must(coex_json_uint(sub_seed(seed, i)));
+        slot[1] = must(coex_json_append(slot[1], slot[2]));
+    }
+    slot[0] = must(coex_json_set_text(slot[0], "list", 4, slot[1]));
+    slot[1] = must(coex_json_string(text, (uint64_t)snprintf(text, sizeof text, "json-%" PRIu64, seed % 1000)));
+    result = must(coex_json_set_text(slot[0], "name", 4, slot[1]));
+    coex_gc_leave_frame(slot);
+    return result;
+}
+
 static coex_handle make_value(uint64_t seed, unsigned depth)
 {
     switch (kind_of(seed)) {
@@ -198,6 +233,8 @@ static coex_handle make_value(uint64_t seed, unsigned depth)
         return make_set(seed);
     case ARRAY:
         return make_array(seed, depth, true);
+    case JSON:
+        return make_json(seed);
     default:
         return make_array(seed, depth, false);
     }
@@ -243,6 +280,16 @@ static void check_text(coex_handle value, uint64_t seed)
     expect(bytes == 0 || memcmp(coex_string_data(value), text, bytes) == 0);
 }
 
+/* Its text is the one that it has, or would have, been made from. */
+static void check_json(coex_handle value, uint64_t seed)
+{
+    char text[MOST_TEXT];
+    uint64_t bytes = json_of(seed, text);
+    coex_handle written = must(coex_json_stringify(value, 0));
+    expect_eq(coex_string_len(written), bytes);
+    expect(memcmp(coex_string_data(written), text, bytes) == 0);
+}
+
 static void check_map(coex_handle value, uint64_t seed, unsigned depth, bool strings)
 {
     struct check check = {seed, 0, depth};
@@ -278,6 +325,8 @@ static void check_value(coex_handle value, uint64_t seed, unsigned depth)
         check_text(value, seed);
     } else if (kind == INTEGER_MAP || kind == STRING_MAP) {
         check_map(value, seed, depth, kind == STRING_MAP);
+    } else if (kind == JSON) {
+        check_json(value, seed);
     } else if (kind == INTEGERS) {
         expect_eq(coex_set_len(value), size_of(seed));
         for (uint64_t i = 0; i < size_of(seed); i++) expect(coex_set_has(value, sub_seed(seed, i)));
@@ -342,6 +391,10 @@ static void derive(coex_handle *slot, test_rng *rng)
     case INTEGERS:
         slot[1] = must(coex_set_minus(value, value));
         expect_eq(coex_set_len(slot[1]), 0);
+        break;
+    case JSON:
+        slot[1] = must(coex_json_remove_text(value, "id", 2));
+        expect_eq(coex_json_len(slot[1]), 2);
         break;
     default:
         slot[1] = must(coex_array_slice(value, size / 3, size));

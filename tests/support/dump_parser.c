@@ -2,6 +2,7 @@
  * See dump_parser.h.
  */
 #include "support/dump_parser.h"
+#include "support/keep.h"
 
 #include <coex/gc_diag.h>
 #include <unistd.h>
@@ -18,8 +19,8 @@ static char *read_file(FILE *file)
     fseek(file, 0, SEEK_END);
     size = ftell(file);
     rewind(file);
-    char *text = calloc(1, (size_t)size + 1);
-    expect(text != NULL && fread(text, 1, (size_t)size, file) == (size_t)size);
+    char *text = keep_alloc((size_t)size + 1);
+    expect(fread(text, 1, (size_t)size, file) == (size_t)size);
     fclose(file);
     return text;
 }
@@ -108,9 +109,7 @@ static void lines_need_end(dump_lines *lines)
 /* One more element of an array that grows. */
 #define GROW(array, count)                                                                                                         \
     do {                                                                                                                           \
-        (array) = realloc((array), ((count) + 1) * sizeof *(array));                                                               \
-        expect((array) != NULL);                                                                                                   \
-        memset(&(array)[count], 0, sizeof *(array));                                                                               \
+        (array) = keep_grow((array), (count), sizeof *(array));                                                                    \
         (count)++;                                                                                                                 \
     } while (0)
 
@@ -284,9 +283,8 @@ static char *parse_slots(const dump_lines *lines, dump_frame *frame, char *at)
     for (at += 2;; at += 2) {
         char *end, kind = *at;
         if ((kind != 'h' && kind != 'i') || at[1] != '=') lines_fail(lines, "h=N or i=N");
-        frame->slot = realloc(frame->slot, (count + 1) * sizeof *frame->slot);
-        frame->immediate = realloc(frame->immediate, (count + 1) * sizeof *frame->immediate);
-        expect(frame->slot != NULL && frame->immediate != NULL);
+        frame->slot = keep_grow(frame->slot, count, sizeof *frame->slot);
+        frame->immediate = keep_grow(frame->immediate, count, sizeof *frame->immediate);
         frame->immediate[count] = kind == 'i';
         frame->slot[count++] = strtoull(at + 2, &end, 10);
         at = end;

@@ -6,7 +6,7 @@
  *     coex_gc_dump_heap(1);
  *     dump_heap heap = parse_heap(capture_end());
  *
- * Everything is allocated and never freed: a test is a process.
+ * Everything is kept until the test ends.
  */
 #ifndef COEX_TESTS_SUPPORT_DUMP_PARSER_H
 #define COEX_TESTS_SUPPORT_DUMP_PARSER_H

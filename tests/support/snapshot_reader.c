@@ -3,13 +3,15 @@
  */
 #include "support/snapshot_reader.h"
 
+#include "support/keep.h"
+
 typedef struct json {
     const char *text, *at;
 } json;
 
 /* Numbers or strings of one array. */
 typedef struct list {
-    uint64_t count, room;
+    uint64_t count;
     uint64_t *number;
     char **string;
 } list;
@@ -59,8 +61,7 @@ static char *json_string(json *in)
         if (*end == '\0' || (unsigned char)*end < 0x20) json_fail(in, "a string that ends");
         end += *end == '\\' ? 2 : 1;
     }
-    char *copy = calloc(1, (size_t)(end - in->at) + 1), *to = copy;
-    expect(copy != NULL);
+    char *copy = keep_alloc((size_t)(end - in->at) + 1), *to = copy;
     while (in->at < end) {
         if (*in->at == '\\' && *++in->at != '"' && *in->at != '\\') json_fail(in, "an escape");
         *to++ = *in->at++;
@@ -71,12 +72,8 @@ static char *json_string(json *in)
 
 static void list_add(list *to, uint64_t number, char *string)
 {
-    if (to->count == to->room) {
-        to->room = to->room == 0 ? 1024 : to->room * 2;
-        to->number = realloc(to->number, to->room * sizeof *to->number);
-        to->string = realloc(to->string, to->room * sizeof *to->string);
-        expect(to->number != NULL && to->string != NULL);
-    }
+    to->number = keep_grow(to->number, to->count, sizeof *to->number);
+    to->string = keep_grow(to->string, to->count, sizeof *to->string);
     to->number[to->count] = number;
     to->string[to->count++] = string;
 }
@@ -196,9 +193,8 @@ static snapshot_edge edge_from(const snapshot *shot, const uint64_t *field, cons
 
 static void fill(snapshot *shot, const list *nodes, const list *edges, const list *strings)
 {
-    snapshot_edge *all = calloc(shot->edge_count + 1, sizeof *all);
-    shot->node = calloc(shot->node_count, sizeof *shot->node);
-    expect(all != NULL && shot->node != NULL);
+    snapshot_edge *all = keep_alloc((shot->edge_count + 1) * sizeof *all);
+    shot->node = keep_alloc(shot->node_count * sizeof *shot->node);
     expect_eq(nodes->count, shot->node_count * 7);
     expect_eq(edges->count, shot->edge_count * 3);
     for (uint64_t i = 0; i < shot->edge_count; i++) all[i] = edge_from(shot, &edges->number[i * 3], strings);
@@ -245,8 +241,8 @@ static char *read_file(const char *path)
     fseek(file, 0, SEEK_END);
     long size = ftell(file);
     rewind(file);
-    char *text = calloc(1, (size_t)size + 1);
-    expect(text != NULL && fread(text, 1, (size_t)size, file) == (size_t)size);
+    char *text = keep_alloc((size_t)size + 1);
+    expect(fread(text, 1, (size_t)size, file) == (size_t)size);
     fclose(file);
     return text;
 }
@@ -275,7 +271,8 @@ snapshot snapshot_read(const char *path)
 const snapshot_node *snapshot_object(const snapshot *shot, coex_handle handle)
 {
     for (uint64_t i = 0; i < shot->node_count; i++) {
-        if (shot->node[i].type == NODE_OBJECT && shot->node[i].id == handle * 2 + 1) return &shot->node[i];
+        if (shot->node[i].type == NODE_OBJECT && shot->node[i].id == (handle & (((coex_handle)1 << 36) - 1)) * 2 + 1)
+            return &shot->node[i];
     }
     return NULL;
 }

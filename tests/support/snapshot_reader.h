@@ -1,6 +1,6 @@
 /*
  * Reads a .heapsnapshot back: a small JSON reader of its own, strict about what JSON is and about what the format says (counts, indices,
- * strings, that every node hangs on the root). Anything off fails the test. Nothing is freed: a test is a process.
+ * strings, that every node hangs on the root). Anything off fails the test. What is read is kept until the test ends.
  */
 #ifndef COEX_TESTS_SUPPORT_SNAPSHOT_READER_H
 #define COEX_TESTS_SUPPORT_SNAPSHOT_READER_H

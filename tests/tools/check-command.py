@@ -64,7 +64,7 @@ def check_bad_files():
         "cut text": ("not complete", b'{"traceEvents":[{"name":"a'),
         "comma": ("a comma is missing", b'{"traceEvents":[{"a":1} {"b":2}]}'),
         "more": ("something follows the end", trace + b"x"),
-        "deep": ("levels", b"[" * 100000),
+        "deep": ("levels", b'{"a":' + b"[" * 100000),
         "number": ("not a number", b'{"traceEvents":[{"ts":1.2.3}]}'),
         "other JSON": ("no traceEvents", b'{"a":[1,2,3]}'),
         "a list": ("an event that is no object", b"[1]"),

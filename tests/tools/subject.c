@@ -11,6 +11,7 @@
 #include <coex/gc.h>
 #include <coex/gc_diag.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ struct node {
     uint64_t number, rest;
 };
 
+static atomic_bool enough; /* threads may end */
 static uint32_t node_type, table_type, bytes_type;
 
 static void register_types(void)
@@ -58,7 +60,7 @@ static void *work(void *spawn)
 {
     coex_gc_spawn_attach(spawn);
     coex_handle *slots = coex_gc_enter_frame(1);
-    for (int i = 0; i < 200000; i++) slots[0] = keeper(i % 1000 == 0 ? 0 : slots[0], (uint64_t)i);
+    for (int i = 0; i < 200000 || !atomic_load(&enough); i++) slots[0] = keeper(i % 1000 == 0 ? 0 : slots[0], (uint64_t)i);
     coex_gc_leave_frame(slots);
     coex_gc_unregister_thread();
     return NULL;
@@ -71,6 +73,8 @@ static void run_threads(void)
         coex_gc_spawn *spawn = coex_gc_spawn_prepare(0);
         if (spawn == NULL || pthread_create(&threads[i], NULL, work, spawn) != 0) abort();
     }
+    for (int i = 0; i < 3; i++) coex_gc_collect(); /* while they run */
+    atomic_store(&enough, true);
     coex_gc_enter_native();
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     coex_gc_leave_native();
@@ -108,7 +112,7 @@ static int trace(const char *file, coex_handle *slots)
     build(slots);
     run_threads();
     for (uint64_t i = 0; i < 5; i++) {
-        coex_gc_trace_counter("rounds \"so far\"", i);
+        coex_gc_trace_counter("rounds \"so far\" <&>", i);
         coex_gc_collect();
     }
     return code != COEX_GC_OK ? code : coex_gc_trace_stop();

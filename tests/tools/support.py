@@ -56,3 +56,25 @@ def make(what, name):
     """A file that the subject writes."""
     run([SUBJECT, what, in_scratch(name)])
     return in_scratch(name)
+
+
+def install_viewers():
+    """What viewer/package-lock.json names, from npm, into the build directory at the first run; returns the folder. Skips the test without
+    npm or a network."""
+    folder, here = os.path.join(os.path.abspath(sys.argv[1]), "viewer"), os.path.join(SOURCE, "tests/tools/viewer")
+    if not os.path.exists(os.path.join(folder, "complete")):
+        npm = need("npm")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(os.path.join(here, name), folder)
+        done = subprocess.run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300,
+                              env=dict(os.environ, PUPPETEER_SKIP_DOWNLOAD="1"))
+        if done.returncode != 0:
+            print(done.stdout.decode("utf-8", "replace")[-1500:])
+            skip("npm could not install the viewers; is there a network?")
+        open(os.path.join(folder, "complete"), "w", encoding="utf-8").close()
+    for name in ("open.js", "devtools.js"):
+        shutil.copy(os.path.join(here, name), folder)
+    return folder

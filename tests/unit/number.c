@@ -44,7 +44,7 @@ static const char *write_double(double value)
     static char text[CX_NUMBER_DOUBLE_MAX + 1];
     memset(text, '#', sizeof text);
     unsigned length = cx_number_format_double(text, value);
-    expect(length < sizeof text && text[length] == '#');
+    expect(length < sizeof text && text[CX_NUMBER_DOUBLE_MAX] == '#');
     text[length] = 0;
     return text;
 }

@@ -273,6 +273,22 @@ TEST(handles_in_arrays_live_and_those_taken_out_die)
     end();
 }
 
+TEST(plain_elements_keep_nothing_alive)
+{
+    start_quiet();
+    pair_type = type_pair();
+    coex_handle *slot = coex_gc_enter_frame(3);
+    slot[1] = new_pair(pair_type, 0, 1);
+    slot[2] = coex_gc_weak_new(slot[1]);
+    slot[0] = coex_array_from(&slot[1], 1, 8, false); /* its bits */
+    slot[1] = 0;
+    coex_gc_collect();
+    expect_eq(coex_gc_weak_get(slot[2]), 0);
+    expect(coex_array_word(slot[0], 0) != 0);
+    coex_gc_leave_frame(slot);
+    end();
+}
+
 /* ---- bad input ------------------------------------------------------------------------------------------------------ */
 
 static void expect_refused(coex_handle bad)

@@ -110,6 +110,33 @@ TEST(update_replaces_what_is_there_or_leaves_it)
     end();
 }
 
+/* Another thread would write to the cell meanwhile: then nothing but the update has the old object. */
+static bool increase_while_others_write(uint64_t old, uint64_t *fresh, void *context)
+{
+    coex_handle cell = *(const coex_handle *)context;
+    uint64_t value = value_of(old);
+    if (value < 5) expect(coex_cell_store(cell, new_pair(pair_type, 0, value + 1)));
+    coex_gc_collect();
+    *fresh = new_pair(pair_type, 0, 100 + value_of(old));
+    expect_eq(value_of(old), value);
+    return true;
+}
+
+TEST(update_begins_again_when_others_write_and_keeps_what_it_works_on)
+{
+    start();
+    coex_handle *slot = coex_gc_enter_frame(1);
+    coex_handle first = new_pair(pair_type, 0, 1);
+    slot[0] = first;
+    slot[0] = coex_cell_new(first);
+    coex_handle cell = slot[0], result = 0;
+    expect(coex_cell_update(cell, increase_while_others_write, &cell, &result));
+    expect_eq(value_of(result), 105);
+    expect_eq(coex_cell_load(cell), result);
+    coex_gc_leave_frame(slot);
+    end();
+}
+
 TEST(a_mutable_array_of_words_has_every_operation)
 {
     start();

@@ -104,6 +104,7 @@ TEST(cases_that_make_no_sense_are_refused)
     expect_fails(coex_channel_select(&one, 1, 0, &chosen), COEX_STATUS_RANGE);
     expect_fails(coex_channel_select(&one, COEX_CHANNEL_MAX_CASES + 1, 0, &chosen), COEX_STATUS_SIZE);
     expect_fails(coex_channel_select(NULL, 0, COEX_CHANNEL_FOREVER, &chosen), COEX_STATUS_RANGE);
+    expect_fails(coex_channel_select(NULL, 1, 0, &chosen), COEX_STATUS_RANGE);
     one = coex_channel_case_receive(0);
     expect_fails(coex_channel_select(&one, 1, COEX_CHANNEL_FOREVER, &chosen), COEX_STATUS_RANGE);
     expect_fails(coex_channel_select(&one, 1, 1000000, &chosen), COEX_STATUS_TIMEOUT);

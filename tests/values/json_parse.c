@@ -71,6 +71,7 @@ TEST(what_rfc_8259_allows_is_read_and_written_again)
         expect_reads_as(good[i].text, good[i].written);
         expect_reads_as(good[i].written, good[i].written);
     }
+    coex_gc_shutdown();
 }
 
 /* Text that is none, where the first wrong byte is, and what the message has. */
@@ -170,6 +171,7 @@ TEST(what_rfc_8259_does_not_allow_is_refused_where_it_begins)
         expect_eq(coex_last_status(), error.status);
         expect_eq(coex_json_parse(bad[i].text, bytes, NULL), 0);
     }
+    coex_gc_shutdown();
 }
 
 TEST(pieces_of_any_size_give_what_the_whole_gives)
@@ -197,6 +199,7 @@ TEST(pieces_of_any_size_give_what_the_whole_gives)
                           bad[i].text, piece, error.message, error.offset, whole_error.message, whole_error.offset);
         }
     }
+    coex_gc_shutdown();
 }
 
 static const char sample[] =
@@ -217,6 +220,7 @@ TEST(text_that_is_cut_off_anywhere_is_refused)
         free(exact);
     }
     expect(coex_json_parse(sample, sizeof sample - 1, NULL) != 0);
+    coex_gc_shutdown();
 }
 
 TEST(errors_have_line_and_column_in_characters)
@@ -235,6 +239,7 @@ TEST(errors_have_line_and_column_in_characters)
         expect_eq(error.line, 3);
         expect_eq(error.column, 9);
     }
+    coex_gc_shutdown();
 }
 
 /* ------------------------------------------------------------------ limits */
@@ -254,6 +259,7 @@ TEST(a_million_opening_brackets_are_refused_at_the_limit)
     expect_eq(coex_json_parse(text, count, &error), 0);
     expect_eq(error.status, COEX_STATUS_SIZE);
     free(text);
+    coex_gc_shutdown();
 }
 
 TEST_TIMEOUT(a_limit_of_millions_reads_compares_hashes_and_writes_what_is_nested_so_deeply, 60)
@@ -278,6 +284,7 @@ TEST_TIMEOUT(a_limit_of_millions_reads_compares_hashes_and_writes_what_is_nested
     expect_eq(coex_json_parse_with(text, 2 * count, &options, &error), 0);
     expect_eq(error.offset, count - 1);
     free(text);
+    coex_gc_shutdown();
 }
 
 TEST(depth_counts_containers_exactly)
@@ -288,6 +295,7 @@ TEST(depth_counts_containers_exactly)
     expect(coex_json_parse_with("[{},{},[1]]", 11, &options, NULL) != 0);
     expect_eq(coex_json_parse_with("[[[", 3, &options, NULL), 0);
     expect_eq(coex_last_status(), COEX_STATUS_SIZE);
+    coex_gc_shutdown();
 }
 
 TEST(numbers_of_any_length_are_read)
@@ -308,6 +316,7 @@ TEST(numbers_of_any_length_are_read)
     test_rng rng = rng_from(1);
     expect(coex_json_to_float(json_fed(text, count, 1, &rng, NULL, &error), &value) && value == 10.0 / 3);
     free(text);
+    coex_gc_shutdown();
 }
 
 TEST(doubles_come_back_exactly)
@@ -330,6 +339,7 @@ TEST(doubles_come_back_exactly)
         expect(coex_json_equal(slots[0], json_of(text)));
         free(text);
     }
+    coex_gc_shutdown();
 }
 
 TEST(integers_come_back_exactly)
@@ -351,6 +361,7 @@ TEST(integers_come_back_exactly)
         expect_eq(whole_back, whole);
         free(text);
     }
+    coex_gc_shutdown();
 }
 
 /* ----------------------------------------------------------------- options */
@@ -374,6 +385,7 @@ TEST(options_refuse_inexact_integers_and_duplicate_keys_and_mend_surrogates)
     char *text = json_text_of(slots[0], 0);
     ck_assert_str_eq(text, "\"\xef\xbf\xbdx\xef\xbf\xbd\xf0\x9f\x98\x80\xef\xbf\xbd\"");
     free(text);
+    coex_gc_shutdown();
 }
 
 TEST(duplicate_keys_in_objects_of_every_size_keep_the_last_value_at_the_first_place)
@@ -403,6 +415,7 @@ TEST(duplicate_keys_in_objects_of_every_size_keep_the_last_value_at_the_first_pl
         }
         free(text);
     }
+    coex_gc_shutdown();
 }
 
 TEST(a_text_with_more_keys_than_are_cached_is_read)
@@ -428,6 +441,7 @@ TEST(a_text_with_more_keys_than_are_cached_is_read)
         expect(coex_json_to_int(coex_json_get_text(object, "same", 4), &number) && number == i);
     }
     free(text);
+    coex_gc_shutdown();
 }
 
 TEST(text_of_a_string_and_of_a_slice_of_one_is_read)
@@ -446,4 +460,5 @@ TEST(text_of_a_string_and_of_a_slice_of_one_is_read)
     expect_eq(coex_json_parse_string(0, NULL, &error), 0);
     expect_eq(error.status, COEX_STATUS_KIND);
     expect_eq(coex_json_parse_string(coex_json_null(), NULL, &error), 0);
+    coex_gc_shutdown();
 }

@@ -32,6 +32,7 @@ TEST(events_come_in_the_order_of_the_text)
     expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_END);
     expect_eq(coex_json_reader_offset(slots[0]), strlen(text));
     expect(!coex_json_reader_feed(slots[0], "1", 1) && coex_last_status() == COEX_STATUS_STALE);
+    coex_gc_shutdown();
 }
 
 static void expect_path(coex_handle reader, const char *expected)
@@ -74,6 +75,7 @@ TEST(every_event_has_its_path_and_depth)
         expect_path(slots[0], steps[i].path);
     }
     expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_END);
+    coex_gc_shutdown();
 }
 
 TEST(take_gives_scalars_keys_and_whole_containers)
@@ -102,6 +104,7 @@ TEST(take_gives_scalars_keys_and_whole_containers)
     expect(coex_string_len(value) == 1 && *coex_string_data(value) == 's');
     expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_END_OBJECT);
     expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_END);
+    coex_gc_shutdown();
 }
 
 TEST(skip_passes_over_a_container_and_checks_it)
@@ -134,6 +137,7 @@ TEST(skip_passes_over_a_container_and_checks_it)
         expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_ERROR);
         expect_eq(coex_last_status(), COEX_STATUS_TEXT);
     }
+    coex_gc_shutdown();
 }
 
 TEST(find_goes_to_a_pointer_in_pieces_of_any_size)
@@ -183,6 +187,7 @@ TEST(find_goes_to_a_pointer_in_pieces_of_any_size)
     slots[0] = coex_json_reader_new(NULL);
     expect_eq(coex_json_reader_find(slots[0], "x", 1), COEX_JSON_EVENT_ERROR);
     expect_eq(coex_last_status(), COEX_STATUS_TEXT);
+    coex_gc_shutdown();
 }
 
 TEST(a_value_that_is_given_up_halfway_is_passed_over)
@@ -198,6 +203,7 @@ TEST(a_value_that_is_given_up_halfway_is_passed_over)
     expect(coex_json_reader_feed(slots[0], "]],7]", 5) && coex_json_reader_finish(slots[0]));
     expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_VALUE);
     expect(coex_json_reader_take(slots[0], &value) == COEX_JSON_EVENT_VALUE && value == coex_json_int(7));
+    coex_gc_shutdown();
 }
 
 TEST(many_values_one_after_the_other_are_read_if_that_is_asked_for)
@@ -217,6 +223,7 @@ TEST(many_values_one_after_the_other_are_read_if_that_is_asked_for)
     slots[0] = coex_json_reader_new(&many);
     expect(coex_json_reader_finish(slots[0]));
     expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_END);
+    coex_gc_shutdown();
 }
 
 TEST(what_is_no_reader_is_refused)
@@ -239,6 +246,7 @@ TEST(what_is_no_reader_is_refused)
     }
     expect_eq(coex_json_reader_from(NULL, NULL, NULL), 0);
     expect_eq(coex_json_reader_from_file(NULL, NULL), 0);
+    coex_gc_shutdown();
 }
 
 /* -------------------------------------------------------------------- sources */
@@ -296,6 +304,7 @@ TEST_TIMEOUT(a_text_much_larger_than_the_heap_is_read_value_by_value, 120)
     expect_eq(count, endless.rows);
     expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_END_OBJECT);
     expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_END);
+    coex_gc_shutdown();
 }
 
 TEST(a_source_that_fails_is_an_error_with_its_place)
@@ -311,6 +320,7 @@ TEST(a_source_that_fails_is_an_error_with_its_place)
     ck_assert_str_eq(error.message, "reading failed");
     expect(!coex_json_reader_feed(slots[0], "1", 1) && coex_last_status() == COEX_STATUS_KIND);
     expect(!coex_json_reader_finish(slots[0]));
+    coex_gc_shutdown();
 }
 
 TEST(files_are_written_and_read)
@@ -347,6 +357,7 @@ TEST(files_are_written_and_read)
         expect_eq(error.status, COEX_STATUS_SYSTEM);
         fclose(directory);
     }
+    coex_gc_shutdown();
 }
 
 /* -------------------------------------------------------------------- writer */
@@ -390,6 +401,7 @@ TEST(the_writer_writes_what_it_is_told)
         coex_gc_leave_frame(slots);
         coex_json_writer_destroy(writer);
     }
+    coex_gc_shutdown();
 }
 
 TEST(what_does_not_fit_is_refused_and_changes_nothing)
@@ -415,6 +427,7 @@ TEST(what_does_not_fit_is_refused_and_changes_nothing)
     expect(coex_json_writer_new(17, 0) == NULL && coex_json_writer_new(-2, 0) == NULL);
     expect_eq(coex_json_stringify(0, 0), 0);
     expect_eq(coex_json_stringify(coex_json_null(), 99), 0);
+    coex_gc_shutdown();
 }
 
 TEST(lines_and_ascii_are_written_if_that_is_asked_for)
@@ -428,6 +441,7 @@ TEST(lines_and_ascii_are_written_if_that_is_asked_for)
     slots[0] = coex_json_writer_string(writer);
     expect(coex_string_is_ascii(slots[0]));
     coex_json_writer_destroy(writer);
+    coex_gc_shutdown();
 }
 
 TEST(a_list_that_holds_what_is_no_json_is_refused)
@@ -443,6 +457,7 @@ TEST(a_list_that_holds_what_is_no_json_is_refused)
     coex_json_writer *writer = coex_json_writer_new(0, 0);
     expect(!coex_json_write_value(writer, slots[0]) && !coex_json_write_null(writer) && coex_last_status() == COEX_STATUS_KIND);
     coex_json_writer_destroy(writer);
+    coex_gc_shutdown();
 }
 
 struct sink {
@@ -493,4 +508,5 @@ TEST(a_sink_gets_the_text_that_memory_gets)
         free(sink.text);
     }
     free(long_text);
+    coex_gc_shutdown();
 }

@@ -102,6 +102,7 @@ TEST_TIMEOUT(without_memory_parsing_says_so_and_nothing_is_lost, 60)
     char *text = json_text_of(slots[0], 0);
     ck_assert_str_eq(text, "{\"kept\":[1,2,3]}");
     free(text);
+    coex_gc_shutdown();
 }
 
 TEST_TIMEOUT(without_memory_changing_says_so_and_leaves_the_value_as_it_was, 60)
@@ -134,6 +135,7 @@ TEST_TIMEOUT(without_memory_changing_says_so_and_leaves_the_value_as_it_was, 60)
     expect(slots[2] != 0 && coex_json_len(slots[2]) == entries && !coex_json_equal(slots[0], slots[2]));
     slots[2] = coex_json_set_text(slots[2], "key 0", 5, coex_json_int(0));
     expect(coex_json_equal(slots[0], slots[2]));
+    coex_gc_shutdown();
 }
 
 TEST(a_reader_that_runs_out_of_memory_stays_in_its_error)
@@ -153,4 +155,5 @@ TEST(a_reader_that_runs_out_of_memory_stays_in_its_error)
     slots[0] = 0;
     coex_gc_collect();
     expect(json_of("[[1],[2]]") != 0);
+    coex_gc_shutdown();
 }

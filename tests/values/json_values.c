@@ -26,6 +26,7 @@ TEST(kinds_are_told_and_what_is_no_json_is_none)
     expect_eq(coex_json_kind_of(coex_json_reader_new(NULL)), COEX_JSON_NONE);
     ck_assert_str_eq(coex_json_kind_string(COEX_JSON_OBJECT), "object");
     ck_assert_str_eq(coex_json_kind_string((coex_json_kind)99), "unknown kind");
+    coex_gc_shutdown();
 }
 
 TEST(numbers_convert_where_nothing_is_lost)
@@ -53,6 +54,7 @@ TEST(numbers_convert_where_nothing_is_lost)
     expect_eq(coex_last_status(), COEX_STATUS_RANGE);
     expect_eq(coex_json_string("\xff", 1), 0);
     expect_eq(coex_last_status(), COEX_STATUS_TEXT);
+    coex_gc_shutdown();
 }
 
 /* --------------------------------------------------------------- containers */
@@ -80,6 +82,7 @@ TEST(an_array_is_a_list)
     expect_eq(coex_last_status(), COEX_STATUS_KIND);
     expect_eq(coex_json_get_at(coex_json_object(), 0), 0);
     expect_eq(coex_json_len(slots[0]), 5);
+    coex_gc_shutdown();
 }
 
 /* A simple object: keys in order. */
@@ -171,6 +174,7 @@ TEST_TIMEOUT(objects_of_every_size_do_what_a_simple_model_does, 60)
     model_run(&rng, 40, 3000);
     model_run(&rng, 90, 4000); /* across the border between flat and large, both ways */
     model_run(&rng, 380, test_is_sanitized() ? 3000 : 8000);
+    coex_gc_shutdown();
 }
 
 TEST(removing_and_adding_one_key_again_and_again_stays_quick)
@@ -189,6 +193,7 @@ TEST(removing_and_adding_one_key_again_and_again_stays_quick)
         expect_eq(coex_json_len(slots[0]), 300);
     }
     expect_eq(coex_json_get_text(slots[0], "k299", 4), coex_json_int(299));
+    coex_gc_shutdown();
 }
 
 TEST(objects_are_made_of_keys_and_values)
@@ -215,6 +220,7 @@ TEST(objects_are_made_of_keys_and_values)
     expect_eq(coex_last_status(), COEX_STATUS_TEXT);
     expect_eq(coex_json_get_text(coex_json_null(), "a", 1), 0);
     expect_eq(coex_last_status(), COEX_STATUS_KIND);
+    coex_gc_shutdown();
 }
 
 /* ------------------------------------------------------------------ pointer */
@@ -232,6 +238,7 @@ TEST(the_examples_of_rfc_6901_lead_where_they_should)
     expect(coex_string_equal(at(slots[0], "/foo/0"), coex_string_from_c("bar")));
     const char *pointers[] = {"/", "/a~1b", "/c%d", "/e^f", "/g|h", "/i\\j", "/k\"l", "/ ", "/m~0n"};
     for (int i = 0; i < 9; i++) expect_eq(at(slots[0], pointers[i]), coex_json_int(i));
+    coex_gc_shutdown();
 }
 
 TEST(pointers_that_lead_nowhere_say_why)
@@ -265,6 +272,7 @@ TEST(pointers_that_lead_nowhere_say_why)
     }
     expect_eq(coex_json_pointer_remove(slots[0], "", 0), 0);
     expect_eq(coex_json_pointer_get(0, "", 0), 0);
+    coex_gc_shutdown();
 }
 
 TEST(pointers_change_what_is_deep_inside_and_leave_the_old_value_alone)
@@ -301,6 +309,7 @@ TEST(pointers_change_what_is_deep_inside_and_leave_the_old_value_alone)
     expect_eq(coex_last_status(), COEX_STATUS_MISSING);
     expect_eq(coex_json_pointer_set(slots[0], "/n", 2, 0), 0);
     expect_eq(coex_last_status(), COEX_STATUS_KIND);
+    coex_gc_shutdown();
 }
 
 TEST(pointers_and_keys_longer_than_any_buffer_work)
@@ -319,6 +328,7 @@ TEST(pointers_and_keys_longer_than_any_buffer_work)
     expect_eq(coex_json_pointer_get(slots[0], pointer, bytes), 0);
     expect_eq(coex_json_pointer_set(slots[0], pointer, bytes, coex_json_int(1)), 0);
     free(pointer);
+    coex_gc_shutdown();
 }
 
 /* ----------------------------------------------------------------- equality */
@@ -379,6 +389,7 @@ TEST(equal_values_are_equal_whatever_their_form_and_order_and_have_one_hash)
     }
     expect(!coex_json_equal(slots[0], 0) && coex_last_status() == COEX_STATUS_KIND);
     expect_eq(coex_json_hash(0), 0);
+    coex_gc_shutdown();
 }
 
 TEST(large_and_flat_objects_of_the_same_entries_are_equal)
@@ -399,4 +410,5 @@ TEST(large_and_flat_objects_of_the_same_entries_are_equal)
     expect_eq(coex_json_hash(slots[0]), coex_json_hash(slots[1]));
     slots[1] = coex_json_set_text(slots[1], "k3", 2, coex_json_null());
     expect(!coex_json_equal(slots[0], slots[1]));
+    coex_gc_shutdown();
 }

@@ -1,12 +1,10 @@
 /*
- * Lists against a model that copies: random operations on several lists that share structure, of words and of handles; then bad input,
- * limits, builders, iterators, threads, and memory that runs out.
+ * Lists against a model that copies: random operations on several lists that share structure, of words and of handles; then their
+ * depth, builders, iterators, arrays, and what they keep alive.
  */
-#include "support/objects.h"
+#include "support/lists.h"
 
 #include <coex/collections/array.h>
-#include <coex/collections/cell.h>
-#include <coex/collections/list.h>
 
 enum { LISTS = 6, ROOM = 20000 };
 
@@ -15,66 +13,6 @@ struct model {
     uint64_t *word;
     uint64_t count;
 };
-
-static uint32_t pair_type;
-static bool of_handles;
-static __thread coex_handle *held; /* a slot: the caller keeps what he passes in rooted */
-
-static coex_handle hold(coex_handle h)
-{
-    expect(h != 0);
-    coex_gc_set_slot(held, h);
-    return h;
-}
-
-static void begin(const coex_gc_config *config)
-{
-    start_with(config);
-    pair_type = type_pair();
-    held = coex_gc_enter_frame(1);
-}
-
-/* Unlike most tests these take their debugging options from the environment, so that all of them can be run with stress=1. */
-static void start(void)
-{
-    coex_gc_config config;
-    coex_gc_config_default(&config);
-    config.initial_heap = MIB;
-    config.percent = 50;
-    begin(&config);
-}
-
-static void start_hostile(void)
-{
-    coex_gc_config config = default_config();
-    config.initial_heap = MIB;
-    config.max_handles = 1 << 20;
-    config.stress = 3;
-    config.verify = config.poison = true;
-    begin(&config);
-}
-
-static void end(void)
-{
-    coex_gc_collect();
-    ck_assert_int_eq(coex_gc_validate_heap(), 0);
-    coex_gc_shutdown();
-}
-
-/* A new element: the word, or an object, or now and then an immediate. */
-static coex_handle element(uint64_t word)
-{
-    if (!of_handles) return word;
-    if (word % 4 == 3) return COEX_IMMEDIATE(word);
-    return hold(new_pair(pair_type, 0, word));
-}
-
-static uint64_t word_of(uint64_t element_)
-{
-    if (!of_handles) return element_;
-    if (coex_is_immediate(element_)) return coex_immediate_bits(element_);
-    return ((const pair *)coex_gc_handle_deref(element_))->value;
-}
 
 static void expect_model(coex_handle list, const struct model *model)
 {
@@ -247,28 +185,6 @@ TEST_TIMEOUT(random_operations_lose_nothing_with_a_cycle_at_every_chance, 60)
 
 /* ---- shapes ------------------------------------------------------------------------------------------------- */
 
-static coex_handle numbers(uint64_t first, uint64_t count)
-{
-    coex_handle *slot = coex_gc_enter_frame(1);
-    slot[0] = coex_list_empty(false);
-    slot[0] = coex_list_builder(slot[0]);
-    for (uint64_t i = 0; i < count; i++) expect(coex_list_builder_append(slot[0], first + i));
-    coex_handle list = coex_list_builder_finish(slot[0]);
-    coex_gc_leave_frame(slot);
-    return list;
-}
-
-static void expect_numbers(coex_handle list, uint64_t first, uint64_t count)
-{
-    expect_eq(coex_list_len(list), count);
-    uint64_t run;
-    for (uint64_t at = 0; at < count; at += run) {
-        const uint64_t *words = coex_list_chunk(list, at, &run);
-        expect(words != NULL);
-        for (uint64_t i = 0; i < run; i++) expect_eq(words[i], first + at + i);
-    }
-}
-
 TEST(appending_leaves_every_earlier_list_as_it_was)
 {
     enum { N = 3000 };
@@ -332,6 +248,21 @@ TEST(a_list_that_is_cut_and_joined_for_ever_stays_shallow)
     uint64_t first = coex_list_get(slot[0], 0);
     for (uint64_t i = 0; i < N; i++) expect_eq(coex_list_get(slot[0], i), (first + i) % N);
     ck_assert_uint_le(bytes_of_set(slot[0]), 4 * 600); /* the list, a leaf and at most three nodes */
+    coex_gc_leave_frame(slot);
+    end();
+}
+
+TEST(a_slice_is_as_deep_as_its_length_asks_for)
+{
+    enum { N = 40000 };
+    start();
+    coex_handle *slot = coex_gc_enter_frame(2);
+    slot[0] = numbers(0, N);
+    for (uint64_t at = 1024; at + 1000 < N; at += 1024) { /* across the borders of the nodes above */
+        slot[1] = coex_list_slice(slot[0], at - 60, at + 60);
+        expect_numbers(slot[1], at - 60, 120);
+        ck_assert_uint_le(bytes_of_set(slot[1]), 900); /* the list, a leaf and a node */
+    }
     coex_gc_leave_frame(slot);
     end();
 }
@@ -568,108 +499,7 @@ TEST(a_list_of_handles_becomes_an_array_of_the_same_handles_and_back)
     end();
 }
 
-/* ---- bad input -------------------------------------------------------------------------------------------------- */
-
-static void expect_status(bool failed, coex_status status)
-{
-    expect(failed);
-    expect_eq(coex_last_status(), status);
-    coex_clear_status();
-}
-
-static void expect_refused(coex_handle bad)
-{
-    uint64_t word, run;
-    coex_handle good = coex_list_empty(false);
-    coex_handle *slot = coex_gc_enter_frame_with(1, 1, &good);
-    coex_clear_status();
-    expect_status(coex_list_len(bad) == 0, COEX_STATUS_KIND);
-    expect_status(!coex_list_has_handles(bad), COEX_STATUS_KIND);
-    expect_status(coex_list_get(bad, 0) == 0, COEX_STATUS_KIND);
-    expect_status(!coex_list_read(bad, 0, &word), COEX_STATUS_KIND);
-    expect_status(coex_list_chunk(bad, 0, &run) == NULL && run == 0, COEX_STATUS_KIND);
-    expect_status(!coex_list_copy(bad, 0, 0, &word), COEX_STATUS_KIND);
-    expect_status(coex_list_append(bad, 1) == 0, COEX_STATUS_KIND);
-    expect_status(coex_list_set(bad, 0, 1) == 0, COEX_STATUS_KIND);
-    expect_status(coex_list_pop(bad) == 0, COEX_STATUS_KIND);
-    expect_status(coex_list_slice(bad, 0, 0) == 0, COEX_STATUS_KIND);
-    expect_status(coex_list_concat(bad, slot[0]) == 0, COEX_STATUS_KIND);
-    expect_status(coex_list_concat(slot[0], bad) == 0, COEX_STATUS_KIND);
-    expect_status(coex_list_insert(bad, 0, 1) == 0, COEX_STATUS_KIND);
-    expect_status(coex_list_remove(bad, 0) == 0, COEX_STATUS_KIND);
-    expect_status(coex_list_iterate(bad, 0) == 0, COEX_STATUS_KIND);
-    expect_status(!coex_list_next(bad, &word), COEX_STATUS_KIND);
-    expect_status(coex_list_next_chunk(bad, &run) == NULL, COEX_STATUS_KIND);
-    expect_status(coex_list_builder(bad) == 0, COEX_STATUS_KIND);
-    expect_status(!coex_list_builder_append(bad, 1), COEX_STATUS_KIND);
-    expect_status(coex_list_builder_finish(bad) == 0, COEX_STATUS_KIND);
-    expect_status(coex_list_from_array(bad) == 0, COEX_STATUS_KIND);
-    expect_status(coex_list_to_array(bad) == 0, COEX_STATUS_KIND);
-    coex_gc_leave_frame(slot);
-}
-
-TEST(null_immediates_and_other_objects_are_of_the_wrong_kind)
-{
-    start();
-    coex_handle *slot = coex_gc_enter_frame(1);
-    expect_refused(0);
-    expect_refused(COEX_IMMEDIATE(5));
-    slot[0] = new_pair(pair_type, 0, 1);
-    expect_refused(slot[0]);
-    slot[0] = coex_cell_new(0);
-    expect_refused(slot[0]);
-    coex_gc_leave_frame(slot);
-    end();
-}
-
-TEST(an_index_outside_is_a_range_error_and_changes_nothing)
-{
-    start();
-    uint64_t word, run;
-    coex_handle *slot = coex_gc_enter_frame(2);
-    for (uint64_t n = 0; n < 3000; n += 1 + n) {
-        slot[0] = numbers(0, n);
-        coex_clear_status();
-        uint64_t outside[] = {n, n + 1, UINT64_MAX, UINT64_MAX / 2, (uint64_t)1 << 48};
-        for (unsigned i = 0; i < 5; i++) {
-            expect_status(coex_list_get(slot[0], outside[i]) == 0, COEX_STATUS_RANGE);
-            expect_status(!coex_list_read(slot[0], outside[i], &word), COEX_STATUS_RANGE);
-            expect_status(coex_list_chunk(slot[0], outside[i], &run) == NULL, COEX_STATUS_RANGE);
-            expect_status(coex_list_set(slot[0], outside[i], 1) == 0, COEX_STATUS_RANGE);
-            expect_status(coex_list_remove(slot[0], outside[i]) == 0, COEX_STATUS_RANGE);
-            expect_status(coex_list_slice(slot[0], outside[i], 0) == 0 || outside[i] == 0,
-                          outside[i] == 0 ? COEX_STATUS_OK : COEX_STATUS_RANGE);
-            if (i == 0) continue; /* the length itself is a place to insert, to slice and to iterate from */
-            expect_status(coex_list_insert(slot[0], outside[i], 1) == 0, COEX_STATUS_RANGE);
-            expect_status(coex_list_slice(slot[0], 0, outside[i]) == 0, COEX_STATUS_RANGE);
-            expect_status(coex_list_iterate(slot[0], outside[i]) == 0, COEX_STATUS_RANGE);
-            expect_status(!coex_list_copy(slot[0], outside[i], 1, &word), COEX_STATUS_RANGE);
-            expect_status(!coex_list_copy(slot[0], 0, outside[i], &word), COEX_STATUS_RANGE);
-        }
-        if (n == 0) expect_status(coex_list_pop(slot[0]) == 0, COEX_STATUS_RANGE);
-        expect_numbers(slot[0], 0, n);
-    }
-    coex_gc_leave_frame(slot);
-    end();
-}
-
-TEST(words_and_handles_do_not_mix)
-{
-    start();
-    coex_handle *slot = coex_gc_enter_frame(3);
-    slot[0] = coex_list_empty(true);
-    slot[1] = coex_list_empty(false);
-    expect_status(coex_list_concat(slot[0], slot[1]) == 0, COEX_STATUS_KIND);
-    slot[2] = coex_array_of(3, 4, false);
-    expect_status(coex_list_from_array(slot[2]) == 0, COEX_STATUS_KIND);
-    expect_eq(coex_kind_of(slot[0]), COEX_KIND_LIST);
-    slot[2] = coex_list_builder(slot[0]);
-    expect_eq(coex_kind_of(slot[2]), COEX_KIND_BUILDER);
-    slot[2] = coex_list_iterate(slot[0], 0);
-    expect_eq(coex_kind_of(slot[2]), COEX_KIND_ITERATOR);
-    coex_gc_leave_frame(slot);
-    end();
-}
+/* ---- what is alive -------------------------------------------------------------------------------------------- */
 
 TEST(a_list_keeps_only_what_is_in_it_alive)
 {
@@ -692,129 +522,19 @@ TEST(a_list_keeps_only_what_is_in_it_alive)
     end();
 }
 
-/* ---- memory that runs out ---------------------------------------------------------------------------------------- */
-
-/* Every operation at one time or another: some fail, none of them changes what is there. */
-TEST_TIMEOUT(out_of_memory_changes_nothing, 60)
+TEST(plain_words_keep_nothing_alive)
 {
-    enum { BALLAST = 4000 };
-    coex_gc_config config = default_config();
-    config.initial_heap = MIB;
-    config.heap_limit = 4 * MIB;
-    start_with(&config);
-    uint32_t bytes = type_bytes();
-    uint32_t refs = type_refs();
-    uint64_t refused = 0;
-    test_rng rng = rng_from(test_seed());
-    coex_handle *slot = coex_gc_enter_frame(6);
-    slot[0] = numbers(0, 5000);
-    slot[1] = coex_list_slice(slot[0], 17, 4999);
-    slot[2] = coex_gc_alloc(BALLAST * 8, refs);
-    slot[3] = coex_list_builder(slot[1]);
-    uint64_t built = 4982;
-    for (int round = 0; round < 30; round++) {
-        for (uint64_t i = 0; i < BALLAST; i++) coex_gc_store(slot[2], i * 8, 0);
-        for (uint64_t i = 0; i < BALLAST; i++) { /* until there is nothing left, in small pieces */
-            coex_handle piece = coex_gc_alloc(i < 60 ? 60000 : rng_between(&rng, 8, 600), bytes);
-            if (piece == 0 && i >= 60) break;
-            if (piece != 0) coex_gc_store(slot[2], i * 8, piece);
-        }
-        for (uint64_t i = rng_below(&rng, 300); i > 0; i--) coex_gc_store(slot[2], rng_below(&rng, BALLAST) * 8, 0);
-        for (int i = 0; i < 40; i++) {
-            coex_clear_status();
-            uint64_t at = rng_below(&rng, 4982), what = rng_below(&rng, 9);
-            slot[4] = what == 0   ? coex_list_set(slot[1], at, 1)
-                      : what == 1 ? coex_list_insert(slot[1], at, 1)
-                      : what == 2 ? coex_list_remove(slot[1], at)
-                      : what == 3 ? coex_list_concat(slot[0], slot[1])
-                      : what == 4 ? coex_list_slice(slot[1], at / 2, at)
-                      : what == 5 ? coex_list_append(slot[1], 1)
-                      : what == 6 ? coex_list_to_array(slot[1])
-                      : what == 7 ? coex_list_from_words(NULL, 0, false)
-                                  : coex_list_pop(slot[1]);
-            if (i % 2 == 0) slot[5] = slot[4];
-            refused += slot[4] == 0;
-            expect(slot[4] != 0 || coex_last_status() == COEX_STATUS_MEMORY);
-            bool done = coex_list_builder_set(slot[3], at, at + 17) && coex_list_builder_append(slot[3], built + 17);
-            built += done;
-            expect(done || coex_last_status() == COEX_STATUS_MEMORY);
-        }
-        expect_numbers(slot[0], 0, 5000);
-        expect_numbers(slot[1], 17, 4982);
-        expect_eq(coex_list_builder_len(slot[3]), built);
-        for (uint64_t i = 0; i < built; i++) expect_eq(coex_list_builder_get(slot[3], i), i + 17);
-    }
-    printf("%" PRIu64 " of 1200 refused, %" PRIu64 " appended\n", refused, built - 4982);
-    expect(refused > 20 && refused < 1180 && built > 5000);
-    slot[2] = slot[4] = slot[5] = 0;
-    slot[3] = coex_list_builder_finish(slot[3]);
-    expect_numbers(slot[3], 17, built);
+    coex_gc_config config = quiet_config();
+    begin(&config);
+    coex_handle *slot = coex_gc_enter_frame(3);
+    slot[0] = coex_list_empty(false);
+    slot[1] = new_pair(pair_type, 0, 1);
+    slot[2] = coex_gc_weak_new(slot[1]);
+    for (uint64_t i = 0; i < 100; i++) slot[0] = coex_list_append(slot[0], slot[1]); /* its bits, in the tree and in the tail */
+    slot[1] = 0;
+    coex_gc_collect();
+    expect_eq(coex_gc_weak_get(slot[2]), 0);
+    expect_eq(coex_list_get(slot[0], 0), coex_list_get(slot[0], 99));
     coex_gc_leave_frame(slot);
-    end();
-}
-
-/* ---- threads ------------------------------------------------------------------------------------------------------ */
-
-static coex_handle shared_cell; /* a global root */
-
-static void share_and_change(unsigned index, void *arg)
-{
-    (void)arg;
-    coex_gc_register_thread();
-    test_rng rng = rng_from(index + 1);
-    held = coex_gc_enter_frame(1);
-    coex_handle *slot = coex_gc_enter_frame(2);
-    for (int round = 0; round < (test_is_sanitized() ? 40 : 200); round++) {
-        slot[0] = coex_gc_global_load(&shared_cell);
-        uint64_t n = coex_list_len(slot[0]);
-        for (int i = 0; i < 50; i++) {
-            uint64_t at = rng_below(&rng, n);
-            expect_eq(((pair *)coex_gc_handle_deref(coex_list_get(slot[0], at)))->value, at);
-        }
-        slot[1] = coex_list_slice(slot[0], n / 4, n / 2);
-        slot[1] = coex_list_concat(slot[1], slot[0]);
-        slot[1] = coex_list_builder(slot[1]);
-        for (uint64_t i = 0; i < 100; i++)
-            expect(coex_list_builder_set(slot[1], rng_below(&rng, n), hold(new_pair(pair_type, 0, 7))));
-        slot[1] = coex_list_builder_finish(slot[1]);
-        for (uint64_t i = 0; i < 50; i++) {
-            uint64_t at = rng_below(&rng, n), last = n / 2 - n / 4 + at;
-            uint64_t value = ((pair *)coex_gc_handle_deref(coex_list_get(slot[1], last)))->value;
-            expect(value == 7 || value == at);
-        }
-        coex_gc_global_store(&shared_cell, coex_list_set(slot[0], 5, coex_list_get(slot[0], 5))); /* the same words, another list */
-        if (round % 16 == 0) coex_gc_async();
-    }
-    coex_gc_leave_frame(slot);
-    coex_gc_leave_frame(held);
-    coex_gc_unregister_thread();
-}
-
-static void run_shared(void)
-{
-    coex_handle *slot = coex_gc_enter_frame(1);
-    slot[0] = coex_list_empty(true);
-    slot[0] = coex_list_builder(slot[0]);
-    for (uint64_t i = 0; i < 3000; i++) expect(coex_list_builder_append(slot[0], hold(new_pair(pair_type, 0, i))));
-    shared_cell = coex_list_builder_finish(slot[0]);
-    expect(coex_gc_add_global_root(&shared_cell) == 0);
-    coex_gc_leave_frame(slot);
-    coex_gc_enter_native();
-    run_threads(3, share_and_change, NULL);
-    coex_gc_leave_native();
-    coex_gc_remove_global_root(&shared_cell);
-}
-
-TEST_TIMEOUT(threads_share_a_list_while_cycles_run, 60)
-{
-    start();
-    run_shared();
-    end();
-}
-
-TEST_TIMEOUT(threads_share_a_list_with_a_cycle_at_every_chance, 120)
-{
-    start_hostile();
-    run_shared();
     end();
 }

@@ -706,3 +706,27 @@ TEST(letters_change_their_case_only_if_they_are_ascii)
     ck_assert_uint_eq(coex_string_trim(slots[2]), slots[2]);
     end(slots);
 }
+
+TEST(dumps_show_the_text_of_a_string_and_no_half_character)
+{
+    coex_handle *slots = begin();
+    char *shown = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&shown, &size);
+    slots[0] = coex_list_empty(true);
+    slots[1] = make("hello, w\xc3\xb6rld");
+    slots[0] = coex_list_append(slots[0], slots[1]);
+    slots[1] = make("\xe2\x82\xac");
+    slots[1] = coex_string_repeat(slots[1], 1000);
+    slots[1] = coex_string_slice(slots[1], 3, 2700); /* a view */
+    slots[0] = coex_list_append(slots[0], slots[1]);
+    coex_gc_set_output(stream);
+    coex_gc_dump_object(slots[0]);
+    coex_gc_set_output(stderr);
+    fclose(stream);
+    ck_assert_ptr_nonnull(strstr(shown, "string \"hello, w\xc3\xb6rld\""));
+    ck_assert_ptr_nonnull(strstr(shown, "string view \"\xe2\x82\xac\xe2\x82\xac"));
+    ck_assert(coex_utf8_check(shown, size, NULL));
+    free(shown);
+    end(slots);
+}

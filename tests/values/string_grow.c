@@ -319,6 +319,66 @@ TEST_TIMEOUT(many_threads_continue_the_same_string_while_cycles_run, 60)
     end(slots);
 }
 
+/* Looks at the same fresh strings as all others do, so that many are the first to fill the caches. */
+static void look_at_shared(unsigned index, void *argument)
+{
+    const struct crew *crew = argument;
+    test_rng rng = rng_from(crew->seed + index);
+    coex_gc_register_thread();
+    coex_handle *slots = coex_gc_enter_frame(3);
+    for (int round = 0; round < (test_is_sanitized() ? 100 : 2000); round++) {
+        uint64_t number = rng_below(&rng, 50);
+        char text[100];
+        snprintf(text, sizeof text, "the number %" PRIu64 " and more than thirty-two bytes%s", number,
+                 number % 2 == 0 ? "" : " \xe2\x82\xac");
+        slots[0] = coex_gc_global_load(&shared);
+        slots[1] = coex_list_get(slots[0], number);
+        slots[2] = coex_string_from_c(text);
+        expect(slots[2] != 0);
+        expect_eq(coex_string_is_ascii(slots[1]), number % 2 == 0);
+        expect_eq(coex_string_hash(slots[1]), coex_string_hash(slots[2]));
+        expect(coex_string_equal(slots[1], slots[2]) && coex_string_compare(slots[1], slots[2]) == 0);
+        expect_eq(coex_string_is_ascii(slots[1]), number % 2 == 0); /* the hash has not overwritten it */
+        expect_eq(coex_string_chars(slots[1]), coex_string_chars(slots[2]));
+        if (rng_one_in(&rng, 50)) coex_gc_async();
+        if (index == 0 && rng_one_in(&rng, 20)) { /* the same strings again, with nothing known of them */
+            slots[1] = coex_list_empty(true);
+            for (uint64_t i = 0; i < 50; i++) {
+                snprintf(text, sizeof text, "..the number %" PRIu64 " and more than thirty-two bytes%s", i,
+                         i % 2 == 0 ? "" : " \xe2\x82\xac");
+                slots[2] = coex_string_from_c(text);
+                slots[2] = coex_string_slice(slots[2], 2, coex_string_len(slots[2]));
+                slots[1] = coex_list_append(slots[1], slots[2]);
+                expect(slots[1] != 0);
+            }
+            coex_gc_global_store(&shared, slots[1]);
+        }
+    }
+    coex_gc_leave_frame(slots);
+    coex_gc_unregister_thread();
+}
+
+TEST_TIMEOUT(many_threads_look_at_the_same_strings_while_cycles_run, 60)
+{
+    coex_handle *slots = begin();
+    struct crew crew = {.seed = test_seed()};
+    slots[0] = coex_list_empty(true);
+    for (int i = 0; i < 50; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "the number %d and more than thirty-two bytes%s", i, i % 2 == 0 ? "" : " \xe2\x82\xac");
+        slots[1] = make(text);
+        slots[0] = coex_list_append(slots[0], slots[1]);
+    }
+    shared = slots[0];
+    ck_assert_int_eq(coex_gc_add_global_root(&shared), COEX_GC_OK);
+    coex_gc_enter_native();
+    run_threads(4, look_at_shared, &crew);
+    coex_gc_leave_native();
+    ck_assert_int_eq(coex_gc_validate_heap(), 0);
+    coex_gc_remove_global_root(&shared);
+    end(slots);
+}
+
 /* ---- out of memory ---------------------------------------------------------------------------------------------------- */
 
 static const uint32_t link_refs[] = {0};
@@ -435,5 +495,10 @@ TEST(at_a_heap_limit_growing_gives_up_room_before_it_gives_up)
     ck_assert(failed(COEX_STATUS_MEMORY));
     slots[2] = coex_string_builder_finish(slots[3]);
     ck_assert(is_text(slots[2], "kept"));
+    slots[2] = coex_string_builder_new(6000000);
+    ck_assert(coex_string_builder_append(slots[2], slots[0]));
+    slots[0] = 0;
+    ck_assert(coex_string_builder_append(slots[2], slots[1])); /* not twice as much, but enough */
+    ck_assert_uint_eq(coex_string_builder_len(slots[2]), 6000001);
     end(slots);
 }

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int command_complain(const struct command *command, int status, const char *tail, const char *format, va_list arguments)
+__attribute__((format(printf, 4, 0))) static int command_complain(const struct command *command, int status, const char *tail,
+                                                                  const char *format, va_list arguments)
 {
     fflush(stdout);
     fprintf(stderr, "coexgc %s: ", command->name);

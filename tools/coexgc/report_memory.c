@@ -114,7 +114,7 @@ void report_types(FILE *file, const struct trace *trace)
     struct report_type *types = report_gather_types(trace);
     page_open_section(
         file, "types", "Which types",
-        "Live as of the last cycle, died in all of them. Estimated from a sample of some thousand objects in each cycle.");
+        "Live as of the last cycle, died in all of them. Estimated from a sample of two thousand objects in each cycle.");
     fputs("<figure><div class=\"scroll\"><table>\n<thead><tr><th>type</th><th class=\"wide\"></th><th>live</th><th>objects</th>"
           "<th class=\"rare\">each</th><th>died</th><th class=\"rare\">survives a cycle</th></tr></thead>\n<tbody>\n",
           file);

@@ -1,8 +1,8 @@
 /* Coex cells: the two things that may change, through which threads share values.
  *
- * An atomic reference holds one reference, a mutable array a fixed number of words. Any thread may use them at any time; each operation
- * on a word is atomic, releases what its thread wrote before and acquires what the writer of the word had written. References are
- * compared as words: the same object, or the same immediate.
+ * An atomic reference holds one reference, a mutable array a fixed number of words. Any thread may use them at any time; each
+ * operation on a word is atomic, releases what its thread wrote before and acquires what the writer of the word had written.
+ * References are compared as words: the same object, or the same immediate.
  *
  * What must be true of all values (errors, rooting) is in value.h. */
 #ifndef COEX_COLLECTIONS_CELL_H
@@ -14,8 +14,8 @@
 extern "C" {
 #endif
 
-/* Computes the word that follows `old`: writes it to *fresh and returns true, or returns false to leave all as it is. It may be called
- * several times, when others write meanwhile. It may allocate; `old` is rooted while it runs, *fresh is read at its return. */
+/* Computes the word that follows `old`: writes it to *fresh and returns true, or returns false to leave all as it is. It may be
+ * called several times, when others write meanwhile. It may allocate; `old` is rooted while it runs, *fresh is read when it returns. */
 typedef bool (*coex_update)(uint64_t old, uint64_t *fresh, void *context);
 
 /* ---------------------------------------------------------- atomic reference */
@@ -35,8 +35,8 @@ COEX_API bool coex_cell_update(coex_handle cell, coex_update update, void *conte
 
 /* All null, or all 0. */
 COEX_API coex_handle coex_mutable_array_new(uint64_t length, bool handles);
-/* Of the elements of an array of handles, or of plain elements of 8 bytes; and back. Others may write meanwhile: each word is one that was
- * there during the call. */
+/* Of the elements of an array of handles, or of plain elements of 8 bytes; and back. Others may write meanwhile: each word is one
+ * that was there during the call. */
 COEX_API coex_handle coex_mutable_array_from(coex_handle array);
 COEX_API coex_handle coex_mutable_array_to_array(coex_handle array, uint64_t from, uint64_t to);
 

@@ -87,8 +87,8 @@ static inline coex_channel_case coex_channel_case_receive(coex_handle channel)
  * TIMEOUT is the default case. One channel may be in several cases.
  *
  * True: case *chosen was done. False with CLOSED: case *chosen found its channel closed (and, to receive, empty): switch it off or stop.
- * False with TIMEOUT, KIND, MEMORY, SIZE (too many cases), RANGE (an unknown operation; or every case is switched off and it would wait
- * for ever): nothing was done, and *chosen is `count`. */
+ * False with TIMEOUT, KIND, MEMORY, SIZE (too many cases), RANGE (an unknown operation, no cases at `cases`; or every case is switched
+ * off and it would wait for ever): nothing was done, and *chosen is `count`. */
 COEX_API bool coex_channel_select(coex_channel_case *cases, uint64_t count, uint64_t nanoseconds, uint64_t *chosen);
 
 #ifdef __cplusplus

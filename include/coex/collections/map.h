@@ -8,12 +8,13 @@
  *   | COEX_MAP_REFERENCES   values are reference words; without it, plain bits
  *
  * Immutable: every function that changes something returns a new map that shares all but the path to the change. Time is a few steps
- * whatever the size: a node of the tree has up to 32 branches, the hash of a key leads through it, five bits at a time.
+ * whatever the size: the hash of a key leads, five bits at a time, through nodes of up to 32 branches to a leaf of at most 48 entries.
  *
  * Hashes are keyed with a seed drawn once per process: who does not know it can't choose keys that collide.
  *
- * Order. Keys, values, iterators and coex_map_each go by ascending hash of the key; equal maps have equal order within a process,
- * however they were made. In another process the order is another. */
+ * Order. Keys, values, iterators and coex_map_each go through a map in an order that depends on nothing but its keys and the seed: leaves by
+ * the top bits of the hash, entries of a leaf by its lowest bits. Equal maps have equal order within a process, however they were made; in
+ * another process the order is another. */
 #ifndef COEX_COLLECTIONS_MAP_H
 #define COEX_COLLECTIONS_MAP_H
 

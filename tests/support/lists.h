@@ -1,0 +1,100 @@
+/*
+ * What the tests of lists share: a runtime, elements that are words or objects, lists of consecutive numbers.
+ */
+#ifndef COEX_TESTS_SUPPORT_LISTS_H
+#define COEX_TESTS_SUPPORT_LISTS_H
+
+#include "support/objects.h"
+
+#include <coex/collections/list.h>
+
+static uint32_t pair_type;
+static bool of_handles;
+static __thread coex_handle *held; /* a slot: the caller keeps what he passes in rooted */
+
+static inline coex_handle hold(coex_handle h)
+{
+    expect(h != 0);
+    coex_gc_set_slot(held, h);
+    return h;
+}
+
+static inline void begin(const coex_gc_config *config)
+{
+    start_with(config);
+    pair_type = type_pair();
+    held = coex_gc_enter_frame(1);
+}
+
+/* Unlike most tests these take their debugging options from the environment, so that all of them can be run with stress=1. */
+static inline void start(void)
+{
+    coex_gc_config config;
+    coex_gc_config_default(&config);
+    config.initial_heap = MIB;
+    config.percent = 50;
+    begin(&config);
+}
+
+static inline void start_hostile(void)
+{
+    coex_gc_config config = default_config();
+    config.initial_heap = MIB;
+    config.max_handles = 1 << 20;
+    config.stress = 3;
+    config.verify = config.poison = true;
+    begin(&config);
+}
+
+static inline void end(void)
+{
+    coex_gc_collect();
+    ck_assert_int_eq(coex_gc_validate_heap(), 0);
+    coex_gc_shutdown();
+}
+
+/* A new element: the word, or an object, or now and then an immediate. */
+static inline coex_handle element(uint64_t word)
+{
+    if (!of_handles) return word;
+    if (word % 4 == 3) return COEX_IMMEDIATE(word);
+    return hold(new_pair(pair_type, 0, word));
+}
+
+static inline uint64_t word_of(uint64_t element_)
+{
+    if (!of_handles) return element_;
+    if (coex_is_immediate(element_)) return coex_immediate_bits(element_);
+    return ((const pair *)coex_gc_handle_deref(element_))->value;
+}
+
+static inline coex_handle numbers(uint64_t first, uint64_t count)
+{
+    coex_handle *slot = coex_gc_enter_frame(1);
+    slot[0] = coex_list_empty(false);
+    slot[0] = coex_list_builder(slot[0]);
+    for (uint64_t i = 0; i < count; i++) expect(coex_list_builder_append(slot[0], first + i));
+    coex_handle list = coex_list_builder_finish(slot[0]);
+    coex_gc_leave_frame(slot);
+    return list;
+}
+
+static inline void expect_numbers(coex_handle list, uint64_t first, uint64_t count)
+{
+    expect_eq(coex_list_len(list), count);
+    uint64_t run;
+    for (uint64_t at = 0; at < count; at += run) {
+        const uint64_t *words = coex_list_chunk(list, at, &run);
+        expect(words != NULL);
+        for (uint64_t i = 0; i < run; i++) expect_eq(words[i], first + at + i);
+    }
+}
+
+static inline void expect_status(bool failed, coex_status status)
+{
+    expect(failed);
+    expect_eq(coex_last_status(), status);
+    coex_clear_status();
+}
+
+#endif
