@@ -48,6 +48,8 @@
  * A store into a mutable field, while the barrier is on: read the old value, shade it (unless it was born in this cycle), in SYNC
  * and ROOTS shade the new value too, then compare-and-swap; if the field has changed meanwhile, start over.
  *
+ * Weak references, finalizers and coroutine stacks are told in weak.pml and stacks.pml, which are parts of this file.
+ *
  * What is asserted
  *
  * No object is reclaimed that a thread can still reach, nobody marks or hands out a handle that is not what it should be, no

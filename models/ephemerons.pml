@@ -1,12 +1,11 @@
 /* Ephemerons that wait for their keys, and markers that mark them meanwhile: a model of its own, for INV-WEAK-4.
  *
- * Ephemeron i has key i and value i + 1, so that each value is the next one's key: a chain. All ephemerons are reachable; object 1 is
- * reached at some time. Two markers take work from one list: an ephemeron to trace, or an object to mark. Who traces an ephemeron whose
- * key is not marked makes it wait in a table, sets the key's bit in `watched`, and looks at the mark again; who marks an object looks at
- * its bit afterwards, and if it is set takes what waits for it out of the table, under a lock, and lists the values. When the list is
- * empty and both are idle, every value in the chain must be marked. */
+ * Ephemeron i has key i and value i + 1, so that each value is the next one's key: a chain. All ephemerons are reachable; object
+ * 1 is reached at some time. Two markers take work from one list: an ephemeron to trace, or an object to mark. Who traces an
+ * ephemeron whose key is not marked makes it wait in a table, sets the key's bit in `watched`, and looks at the mark again; who
+ * marks an object looks at its bit afterwards, and if it is set takes what waits for it out of the table, under a lock, and
+ * lists the values. When the list is empty and both are idle, every value in the chain must be marked. */
 
-#define CHAIN 2                  /* ephemerons */
 #define SET(i) (1 << (i))
 #define IN(set, i) (((set) >> (i)) & 1)
 

@@ -1,14 +1,14 @@
-/* Coroutine stacks: a part of cycle.pml, for -DSTACKS. Beside the threads' own stacks there is one more, which any thread may switch to
- * when nobody is on it; a thread that is on it has left its own stack behind, suspended.
+/* Coroutine stacks: a part of cycle.pml, for -DSTACKS. Beside the threads' own stacks there is one more, which any thread may
+ * switch to when nobody is on it; a thread that is on it has left its own stack behind, suspended.
  *
  *     state        SUSPENDED, ACTIVE (a thread is on it), TAKEN (the collector freezes it)
  *     stack_done   in this cycle it was frozen, or scanned; Start makes all not done
  *
  * INV-STACK-1  What a black thread switches away from is done; what a white one leaves is not, and nothing of it is frozen.
- * INV-STACK-2  A black thread that switches to a stack that is not done freezes all of it, and then runs the return barrier for its top
- *              frame, with no safepoint in between.
- * INV-STACK-3  In MARK the collector freezes suspended stacks that are not done; a switch waits for that. A flush is asked for when every
- *              stack is done and read. */
+ * INV-STACK-2  A black thread that switches to a stack that is not done freezes all of it, and then runs the return barrier for
+ *              its top frame, with no safepoint in between.
+ * INV-STACK-3  In MARK the collector freezes suspended stacks that are not done; a switch waits for that. A flush is asked for
+ *              when every stack is done and read. */
 
 #if defined(SPAWN) || !defined(WATERMARK)
 #error "STACKS needs WATERMARK, and threads that stay"
@@ -67,7 +67,8 @@ inline switch_stack()
 /* Destroy the coroutine's stack, and make a new one. What is in it is scanned first: somebody may have got something out of it. */
 inline renew_stack()
 {
-  atomic { ON(me) != COROUTINE && CAN_SWITCH(COROUTINE) -> stack_state[COROUTINE] = ACTIVE; printf("T%d: destroys the stack\n", me) };
+  atomic { ON(me) != COROUTINE && CAN_SWITCH(COROUTINE) ->
+    stack_state[COROUTINE] = ACTIVE; printf("T%d: destroys the stack\n", me) };
   atomic {
     if
     :: colour[me] == BLACK && !stack_done[COROUTINE] -> freeze(COROUTINE, top[COROUTINE] + 1)

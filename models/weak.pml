@@ -1,17 +1,18 @@
 /* Weak references and finalizers: a part of cycle.pml, for -DWEAK and -DFINALIZERS.
  *
- * There is one weak cell. Any thread puts something that it holds there at any time (the code's cells are filled once, at birth: this is
- * harder), and gets what is there. A get must not hand out what is about to be freed, and must not say null while the target can be
- * reached. One word says how things stand; in the code it has a number, how many gets have kept something alive, of which the collector
- * wants to know only whether it has changed since the last round of flushes began: `gets`.
+ * There is one weak cell. Any thread puts something that it holds there at any time (the code's cells are filled once, at birth:
+ * this is harder), and gets what is there. A get must not hand out what is about to be freed, and must not say null while the
+ * target can be reached. One word says how things stand; in the code it has a number, how many gets have kept something alive,
+ * of which the collector wants to know only whether it has changed since the last round of flushes began: `gets`.
  *
  *     OPEN --Start--> MARKING --empty round, no get--> CLEARED --all cells looked at--> OPEN
  *
  * INV-WEAK-1   A get counts itself by compare-and-swap, and then shades its target.
  * INV-WEAK-2   The collector reads the number before it asks for a flush, and decides by compare-and-swap.
  * INV-WEAK-3   A cell is cleared by compare-and-swap, before OPEN, before the sweep.
- * INV-WEAK-5   A get that finds its target marked looks at the word again: after the decision, the dead that have a finalizer are marked.
- * INV-FINAL-1  What is found dead leaves the list for the queue.
+ * INV-WEAK-5   A get that finds its target marked looks at the word again: after the decision, the dead that have a finalizer
+ *              are marked.
+ * INV-FINAL-1  An object is in the list, or in the queue, or in neither: what is found dead leaves the one for the other.
  * INV-FINAL-2  Weak cells are cleared before the dead are revived.
  * INV-FINAL-3  A mutator gets what was revived only when it is traced. */
 

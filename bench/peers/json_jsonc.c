@@ -1,4 +1,5 @@
-/* Json with json-c: trees of counted objects, linked hash tables. */
+/* Json with json-c: trees of counted objects, linked hash tables. It keeps the text of every double that it reads, and writes that
+ * again: its figure for writing numbers is that of a copy. */
 #include "peers/json_peer.h"
 
 #include <json-c/json.h>

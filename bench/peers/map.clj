@@ -32,7 +32,7 @@
 (defn iterate-all [m] (reduce-kv (fn [^long s _ ^long v] (+ s v)) 0 m))
 
 (defn best [what f]
-  (let [times (doall (for [_ (range 9)]
+  (let [times (doall (for [_ (range 3)]
                        (let [begin (System/nanoTime)] (f) (/ (- (System/nanoTime) begin) (double n)))))]
     (println (format "  %-58s %10.1f ns" (str "clojure: " what) (apply min times)))))
 

@@ -1,5 +1,5 @@
-/* glib's hash table: mutable, open addressing. Integers are keys as they are, which is the quickest it can do; strings are pointers to bytes
- * with g_str_hash. */
+/* glib's hash table: mutable, open addressing. Integers are keys as they are, which is the quickest it can do; strings are pointers
+ * to bytes with g_str_hash. */
 #include "peers/map.h"
 
 #include <glib.h>

@@ -1,4 +1,4 @@
-/* Documents for the benchmarks of json: numbers, strings, records, and a tree of mixed things, about 20 MB each; always the same. */
+/* Documents for the benchmarks of json: numbers, strings, records, a tree of mixed things, about 20 MB each; always the same. */
 #ifndef BENCH_SUPPORT_JSON_DOCUMENTS_H
 #define BENCH_SUPPORT_JSON_DOCUMENTS_H
 

@@ -93,8 +93,9 @@ typedef struct coex_gc_config {
     bool verify;          /* debugging: mark again independently before each sweep, abort on a missed object */
     uint64_t stress_from; /* ... beginning with this one; 0: with the first that is due. Narrow the two to find a missing root */
     uint64_t stress_to;   /* ... and up to this one; 0: for ever */
-    bool stress_random;   /* ... with random gaps of that many on average, the same in every run */
-    bool gctrace;         /* a line for each cycle, as Go's gctrace has it; see docs/debugging.md */
+    bool stress_wait; /* ... and the allocation waits until that cycle has ended: slow, and the surest way to find a missing root */
+    bool stress_random; /* ... with random gaps of that many on average, the same in every run */
+    bool gctrace;       /* a line for each cycle, as Go's gctrace has it; see docs/debugging.md */
     bool stale;    /* debugging: freed handles stay out of use as long as possible, and the report of one that is used says what
                              it was: its type, where it was allocated, the cycle that freed it */
     bool barriers; /* debugging, in `checked` builds: find references that were written without a barrier */
@@ -117,8 +118,9 @@ COEX_API int coex_gc_init_with(const coex_gc_config *config);
 COEX_API void coex_gc_shutdown(void);
 
 /* For libraries on top: `hook` runs at the end of every init from now on (and at once if the runtime is up), on the thread that
- * initialises, and registers types (and their describers); it does nothing else. False from it makes init fail with this thread's last error. Functions run
- * in the order they came in; one that is known already is not added again. False: it failed, or there is no room for more. */
+ * initialises. It registers types, their describers, and what else must come after the runtime's own (fork hooks); it allocates nothing.
+ * False from it makes init fail with this thread's last error. Functions run in the order they came in; one that is known already is
+ * not added again. False: it failed, or there is no room for more. */
 COEX_API bool coex_gc_at_init(bool (*hook)(void));
 
 COEX_API const char *coex_gc_error_string(int code);
@@ -234,7 +236,8 @@ COEX_API void coex_gc_unwind_to(coex_handle *slots);
 /* Append a slot to the current frame. Not a safepoint. */
 COEX_API void coex_gc_root(coex_handle value);
 
-/* A cell outside the heap; from the add to the remove it is read and written only by load and store here. Any thread. */
+/* A cell outside the heap; from the add to the remove it is read and written only by load and store here. When it is added it holds 0, an
+ * immediate, or a handle of this life of the runtime. Any thread. */
 COEX_API int coex_gc_add_global_root(
     coex_handle *where); /* 0, COEX_GC_ENOMEM, or COEX_GC_EINVAL for NULL; adding twice is a no-op */
 COEX_API void coex_gc_remove_global_root(coex_handle *where);

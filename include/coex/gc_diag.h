@@ -161,8 +161,8 @@ COEX_API void coex_gc_trace_counter(const char *name, uint64_t value);
  * an earlier one has gathered is forgotten. The fast paths cost the same with and without. 0, or COEX_GC_EALREADY. */
 COEX_API int coex_gc_profile_start(uint64_t interval_bytes);
 COEX_API void coex_gc_profile_stop(void); /* what was gathered stays, and may be written */
-/* For `go tool pprof`: objects and bytes allocated (-sample_index=alloc_space) and of those what was alive in the last cycle (the
- * default), for each call stack; each sample has its type as a label. 0, or a code. A safepoint; writes in native mode. */
+/* For `go tool pprof`: objects and bytes allocated (-sample_index=alloc_space) and of those what no cycle has found dead (the
+ * default; collect first for what is really alive), for each call stack; each sample has its type as a label. 0, or a code. A safepoint; writes in native mode. */
 COEX_API int coex_gc_profile_write(const char *path);
 
 /* The statistics in Prometheus' text format (0.0.4), for an embedder that serves or stores them. 0, or a code: the stream has an error. */

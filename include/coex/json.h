@@ -6,21 +6,21 @@
  *   strings              strings (collections/string.h): every one of them is a json
  *   arrays               lists of references (collections/list.h) whose elements are json: every coex_list_… takes them
  *   objects              a type of its own: a map from strings to json that keeps the order in which keys came in
- * All of them are immutable; what changes one returns another that shares what is the same. collections/value.h tells how errors are
- * reported, what is rooted by whom, and what threads may share.
+ * All of them are immutable; what changes one returns another that shares what is the same. collections/value.h tells how errors
+ * are reported, what is rooted by whom, and what threads may share.
  *
- * Numbers. Text without fraction and exponent is an integer, kept exactly from -2^63 to 2^64 - 1; all else is a double, the nearest one
- * to the text. An integer beyond 64 bits becomes the nearest double, or is refused (COEX_JSON_EXACT); so is, always, a number beyond the range
- * of double. "-0" is the double -0.0. Doubles are written with as few digits as give the same double again, and always
- * with a fraction or an exponent, so that they are read as doubles again.
+ * Numbers. Text without fraction and exponent is an integer, kept exactly from -2^63 to 2^64 - 1; all else is a double, the
+ * nearest one to the text. An integer beyond 64 bits becomes the nearest double, or is refused (COEX_JSON_EXACT); so is, always,
+ * a number beyond the range of double. "-0" is the double -0.0. Doubles are written with as few digits as give the same double
+ * again, and always with a fraction or an exponent, so that they are read as doubles again.
  *
- * Strings are valid UTF-8, in text and in memory. An escape \u that is half of a surrogate pair names no character: the text is refused,
- * or the escape becomes U+FFFD (COEX_JSON_REPLACE).
+ * Strings are valid UTF-8, in text and in memory. An escape \u that is half of a surrogate pair names no character: the text is
+ * refused, or the escape becomes U+FFFD (COEX_JSON_REPLACE).
  *
  * Duplicate keys in an object: the last value counts, at the place of the first; or the text is refused (COEX_JSON_UNIQUE).
  *
- * Depth. Nothing here recurses on the C stack. Readers refuse text that is nested deeper than max_depth; what is built by hand may be nested to any
- * depth, and is compared, hashed and written.
+ * Depth. Nothing here recurses on the C stack. Readers refuse text that is nested deeper than max_depth; what is built by hand
+ * may be nested to any depth, and is compared, hashed and written.
  *
  * Memory that is passed in (text, buffers, arrays of handles) is never inside of the heap. */
 #ifndef COEX_JSON_H
@@ -77,14 +77,15 @@ COEX_API coex_handle coex_json_object_of(uint64_t count, const coex_handle *keys
 /* Elements of an array, entries of an object. Looks only. */
 COEX_API uint64_t coex_json_len(coex_handle json);
 
-/* Lookup. 0 with MISSING if there is no such key, with RANGE beyond the end. `key` is a string; the _text functions take its bytes. Look only. */
+/* Lookup. 0 with MISSING if there is no such key, with RANGE beyond the end. `key` is a string; the _text functions take its
+ * bytes. Look only. */
 COEX_API coex_handle coex_json_get(coex_handle object, coex_handle key);
 COEX_API coex_handle coex_json_get_text(coex_handle object, const char *key, uint64_t bytes);
 COEX_API coex_handle coex_json_get_at(coex_handle array, uint64_t index);
 COEX_API bool coex_json_has(coex_handle object, coex_handle key);
 
-/* In order: for (uint64_t at = 0; coex_json_next(json, &at, &key, &value);). The cursor is a plain number. Of an array the key is 0. Either
- * result may be NULL. Looks only. */
+/* In order: for (uint64_t at = 0; coex_json_next(json, &at, &key, &value);). The cursor is a plain number. Of an array the key
+ * is 0. Either result may be NULL. Looks only. */
 COEX_API bool coex_json_next(coex_handle json, uint64_t *cursor, coex_handle *key, coex_handle *value);
 
 /* Another object with this entry: in its old place, or at the end. */
@@ -97,17 +98,17 @@ COEX_API coex_handle coex_json_remove(coex_handle object, coex_handle key);
 COEX_API coex_handle coex_json_remove_text(coex_handle object, const char *key, uint64_t bytes);
 COEX_API coex_handle coex_json_remove_at(coex_handle array, uint64_t index);
 
-/* Equal: numbers of the same kind and value (1 and 1.0 differ, 0.0 and -0.0 too), the same characters, equal elements in the same order, equal entries
- * in any order. The hash agrees with that. Both look only, but poll: they are safepoints. */
+/* Equal: numbers of the same kind and value (1 and 1.0 differ, 0.0 and -0.0 too), the same characters, equal elements in the
+ * same order, equal entries in any order. The hash agrees with that. Both look only, but poll: they are safepoints. */
 COEX_API bool coex_json_equal(coex_handle a, coex_handle b);
 COEX_API uint64_t coex_json_hash(coex_handle json);
 
 /* ---------------------------------------------------------- JSON Pointer */
 
-/* RFC 6901: "" is the whole, "/a/0/b~1c" is what key "b/c" has in element 0 of what key "a" has. TEXT: not a pointer. MISSING, RANGE: nothing is
- * there. KIND: the way leads through something that is neither array nor object. */
+/* RFC 6901: "" is the whole, "/a/0/b~1c" is what key "b/c" has in element 0 of what key "a" has. TEXT: not a pointer. MISSING,
+ * RANGE: nothing is there. KIND: the way leads through something that is neither array nor object. */
 COEX_API coex_handle coex_json_pointer_get(coex_handle json, const char *pointer, uint64_t bytes); /* looks only */
-/* Another json with `value` there: in place of what is there, as a new entry, or at the end of an array (index = length, or "-"). */
+/* Another json with `value` there: in place of what is there, as a new entry, or at the end of an array (the length, or "-"). */
 COEX_API coex_handle coex_json_pointer_set(coex_handle json, const char *pointer, uint64_t bytes, coex_handle value);
 /* Another json without what is there; not the whole. */
 COEX_API coex_handle coex_json_pointer_remove(coex_handle json, const char *pointer, uint64_t bytes);
@@ -130,7 +131,7 @@ typedef struct coex_json_options {
 
 /* Why, and where: the first byte that can't be. */
 typedef struct coex_json_error {
-    coex_status status; /* OK: there was none. TEXT; SIZE: nested too deeply; MEMORY; SYSTEM: reading failed */
+    coex_status status; /* OK: there was none. TEXT; RANGE: a number; SIZE: nested too deeply; MEMORY; SYSTEM: reading failed */
     uint64_t offset;    /* in bytes, from 0 */
     uint64_t line;      /* from 1; a line ends with \n */
     uint64_t column;    /* in characters, from 1 */
@@ -147,8 +148,9 @@ COEX_API coex_handle coex_json_parse_file(FILE *file, const coex_json_options *o
 
 /* ----------------------------------------------------- incremental reader */
 
-/* Reads text of any size that comes in pieces, and holds no more of it than the piece, and the token that it is in. It tells what it meets, one event
- * after the other, and makes values of what is asked for. A reader is a handle and belongs to one thread at a time.
+/* Reads text of any size that comes in pieces, and holds no more of it than the piece, and the token that it is in. It tells
+ * what it meets, one event after the other, and makes values of what is asked for. A reader is a handle and belongs to one
+ * thread at a time.
  *
  *     coex_handle reader = coex_json_reader_from_file(file, NULL);       // in a slot
  *     if (coex_json_reader_find(reader, "/rows", 5) == COEX_JSON_EVENT_ARRAY)
@@ -166,16 +168,16 @@ typedef enum coex_json_event {
     COEX_JSON_EVENT_END_OBJECT
 } coex_json_event;
 
-/* Gives the next bytes of the text: how many were written to `buffer`, 0 at the end, less than 0 if reading failed. Called in native mode: it may block, and
- * touches no handle. */
+/* Gives the next bytes of the text: how many were written to `buffer`, 0 at the end, less than 0 if reading failed. Called in
+ * native mode: it may block, and touches no handle. */
 typedef int64_t (*coex_json_source)(void *context, char *buffer, uint64_t room);
 
 COEX_API coex_handle coex_json_reader_new(const coex_json_options *options); /* fed by hand */
 COEX_API coex_handle coex_json_reader_from(coex_json_source source, void *context, const coex_json_options *options);
 COEX_API coex_handle coex_json_reader_from_file(FILE *file, const coex_json_options *options); /* does not close it */
 
-/* The next piece of the text, which is copied; pieces of any size, also within a character. False: STALE after finish, KIND if it has a source,
- * MEMORY. Feed what is at hand, then take events until MORE: what is fed and not yet read is held. */
+/* The next piece of the text, which is copied; pieces of any size, also within a character. False: STALE after finish, KIND if
+ * it has a source, MEMORY. Feed what is at hand, then take events until MORE: what is fed and not yet read is held. */
 COEX_API bool coex_json_reader_feed(coex_handle reader, const char *bytes, uint64_t count);
 COEX_API bool coex_json_reader_finish(coex_handle reader); /* there is no more */
 
@@ -183,13 +185,15 @@ COEX_API bool coex_json_reader_finish(coex_handle reader); /* there is no more *
 COEX_API coex_json_event coex_json_reader_next(coex_handle reader);
 /* The event that next gave last. */
 COEX_API coex_json_event coex_json_reader_event(coex_handle reader);
-/* The value of the current event: the scalar of VALUE, the string of KEY; of ARRAY and OBJECT the whole, read to its end. VALUE: *value is it, to be rooted before the
- * next safepoint. MORE, ERROR: there is none yet, none at all. Any other event comes back as it is: there is none. */
+/* The value of the current event: the scalar of VALUE, the string of KEY; of ARRAY and OBJECT the whole, read to its end. VALUE:
+ * *value is it, to be rooted before the next safepoint. MORE, ERROR: there is none yet, none at all. Any other event comes back
+ * as it is: there is none. */
 COEX_API coex_json_event coex_json_reader_take(coex_handle reader, coex_handle *value);
-/* Passes over the rest of the array or object that began with the current event, checking it, and gives its end; after any other event a no-op. */
+/* Passes over the rest of the array or object that began with the current event, checking it, and gives its end; after any other
+ * event a no-op. */
 COEX_API coex_json_event coex_json_reader_skip(coex_handle reader);
-/* Goes forward to where `pointer` (RFC 6901, of the current text's top) leads, passing over what is beside the way, and gives the event there. END: it is not in the rest
- * of the text. With duplicate keys, the first one. */
+/* Goes forward to where `pointer` (RFC 6901, of the current text's top) leads, passing over what is beside the way, and gives
+ * the event there. END: it is not in the rest of the text. With duplicate keys, the first one. */
 COEX_API coex_json_event coex_json_reader_find(coex_handle reader, const char *pointer, uint64_t bytes);
 
 COEX_API uint64_t coex_json_reader_depth(coex_handle reader);   /* containers that are open */
@@ -204,9 +208,9 @@ COEX_API coex_handle coex_json_stringify(coex_handle json, int indent);
 /* To a file, in native mode, piece by piece. SYSTEM: it could not be written. */
 COEX_API bool coex_json_write_file(coex_handle json, FILE *file, int indent);
 
-/* A writer holds no handle and is memory of its own, outside of the heap: it is for one thread at a time, and is destroyed in the end. What does
- * not fit (a value where a key belongs, two values at the top) is refused with STALE and changes nothing; when the sink has
- * failed, or memory has, every further call fails the same way. */
+/* A writer holds no handle and is memory of its own, outside of the heap: it is for one thread at a time, and is destroyed in
+ * the end. What does not fit (a value where a key belongs, two values at the top) is refused with STALE and changes nothing;
+ * when the sink has failed, or memory has, every further call fails the same way. */
 typedef struct coex_json_writer coex_json_writer;
 
 /* Takes the next bytes of the text. False: it could not. Called in native mode: it may block, and touches no handle. */

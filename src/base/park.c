@@ -6,9 +6,9 @@
 enum {
     PARK_LATCH_SPINS = 64,    /* looks at a latch: longer than it is ever held, unless its holder has lost its core */
     PARK_LOOKS = 16,          /* looks at a parker between two looks at the clock */
-    PARK_SPIN_MIN_NS = 1000,  /* what a spin that seems to be worth nothing costs at most */
-    PARK_SPIN_MAX_NS = 20000, /* about what it costs two threads to sleep, wake and be woken: more is never to be gained */
-    PARK_PROBE = 16           /* so many waits after which one spins for long again: things may have changed */
+    PARK_SPIN_MIN_NS = 500,   /* what a spin that seems to be worth nothing costs at most */
+    PARK_SPIN_MAX_NS = 10000, /* about what it costs to sleep and be woken: a spin loses no more than a sleep that was not needed */
+    PARK_PROBE = 32           /* so many waits after which one spins for long again: things may have changed */
 };
 
 static __thread uint32_t park_spin_ns = PARK_SPIN_MAX_NS / 2;

@@ -1,7 +1,8 @@
 /* Objects: how they lie in the heap is in json_value.h. Any thread; nothing is changed after birth.
  *
  * INV-JSON-3  The keys of a shape are distinct by content; so are those of a large object's order.
- * INV-JSON-4  In a large object's index, the numbers hash, hash + 1, … up to the first that is not there lead to every key of that hash: a
+ * INV-JSON-4  In a large object's index, the numbers hash, hash + 1, … up to the first that is not there lead to every key of
+ *             that hash: a
  *             number whose entry was removed leads to a gap, and is taken again before a new one is added. */
 #include "collections/json_value.h"
 
@@ -178,7 +179,8 @@ static int64_t json_large_find(const struct json_large *large, const struct json
     return -1;
 }
 
-/* Moves the entries of `pairs` together so that every key is there once; fills the index, by builder. False: no memory, or not unique. */
+/* Moves the entries of `pairs` together so that every key is there once; fills the index, by builder. False: no memory, or not
+ * unique. */
 static bool json_large_gather(coex_handle builder, coex_handle *pairs, uint64_t *count, bool unique)
 {
     uint64_t kept = 0;

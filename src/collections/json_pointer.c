@@ -1,7 +1,7 @@
 /* JSON Pointer (RFC 6901): its parts, and what it leads to. Any thread.
  *
- * Changing something deep inside makes new containers from there upwards: the old ones on the way are gathered first, in an array outside of the
- * heap; they live because the whole is rooted. */
+ * Changing something deep inside makes new containers from there upwards: the old ones on the way are gathered first, in an
+ * array outside of the heap; they live because the whole is rooted. */
 #include "collections/json_pointer.h"
 
 #include "collections/json_value.h"

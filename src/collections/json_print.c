@@ -1,6 +1,6 @@
-/* Whole values as text, without recursion: a stack of containers that are being written, in memory outside of the heap. They need no roots: values
- * are immutable, and the caller keeps the whole rooted. Addresses in the heap are good until the next safepoint, which is at the sink and at the poll
- * every few hundred values: the writer's epoch tells. */
+/* Whole values as text, without recursion: a stack of containers that are being written, in memory outside of the heap. They
+ * need no roots: values are immutable, and the caller keeps the whole rooted. Addresses in the heap are good until the next
+ * safepoint, which is at the sink and at the poll every few hundred values: the writer's epoch tells. */
 #include "collections/json_writer.h"
 
 #include "collections/number.h"
@@ -78,6 +78,14 @@ static bool json_print_immediate(coex_json_writer *writer, coex_handle word)
 {
     struct json_scalar number;
     if (!json_room(writer, CX_NUMBER_INT_MAX)) return false;
+    if (json_word_is_float(word)) { /* the two that there are most of */
+        writer->used += cx_number_format_double(writer->buffer + writer->used, json_word_float(word));
+        return true;
+    }
+    if (json_word_is_int(word)) {
+        writer->used += cx_number_format_int64(writer->buffer + writer->used, json_word_int(word));
+        return true;
+    }
     if (cx_json_number(word, &number)) {
         cx_json_put_number(writer, &number);
         return true;

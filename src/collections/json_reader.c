@@ -1,7 +1,8 @@
 /* The incremental reader: windows of text, and the public functions. Entered by the thread that has the reader.
  *
- * A window is the caller's text, or lies in `input`, bytes that never move. What is read is dropped from the front of it when more comes: what is left is
- * moved down only if there is no room behind, and the room doubles, so that every byte is moved a few times at most. */
+ * A window is the caller's text, or lies in `input`, bytes that never move. What is read is dropped from the front of it when
+ * more comes: what is left is moved down only if there is no room behind, and the room doubles, so that every byte is moved a
+ * few times at most. */
 #include "collections/json_reader.h"
 
 #include "collections/json_pointer.h"

@@ -1,5 +1,5 @@
-/* The machine that reads JSON: one object of the heap, of a MUTABLE type, so that it never moves: its address is good as long as it is rooted.
- * The whole-text parser is the same machine with the caller's text as its only window.
+/* The machine that reads JSON: one object of the heap, of a MUTABLE type, so that it never moves: its address is good as long as
+ * it is rooted. The whole-text parser is the same machine with the caller's text as its only window.
  *
  * Layers, each a file:
  *   json_scan    tokens
@@ -7,10 +7,10 @@
  *   json_run     grammar: tokens to events, or to values, or to nothing
  *   json_reader  windows: where text comes from; the public functions
  *
- * All that is variable is in objects that the machine refers to: bytes that never move either, and arrays of references. References in them
- * and in the machine are written by coex_gc_store alone, so that a cycle may run beside.
+ * All that is variable is in objects that the machine refers to: bytes that never move either, and arrays of references.
+ * References in them and in the machine are written by coex_gc_store alone, so that a cycle may run beside.
  *
- * The stack keeps words behind its top until they are overwritten: json_tree_clear lets go of them when a value is complete.
+ * The stack keeps words behind its top until they are overwritten: cx_json_clear lets go of them when a value is complete.
  *
  * INV-JSON-1  A value that a machine makes is complete before anybody else has it: containers are made at their closing bracket.
  * INV-JSON-2  What the machine holds of the text is the window: at most what was fed and not read, and the token that is cut. */
@@ -126,7 +126,8 @@ bool cx_json_string_value(const struct json_reader *reader, const char *at, cons
 /* The string of a key, from the cache if it is there; *node moves on to the node behind it. */
 bool cx_json_key_value(coex_handle self, struct json_reader *reader, const char *at, const char *end, uint32_t *node,
                        coex_handle *word);
-/* The container of the topmost level out of the words on the stack, which it takes off. *word is 0 with status TEXT if keys repeat and may not. */
+/* The container of the topmost level out of the words on the stack, which it takes off. *word is 0 with status TEXT if keys
+ * repeat and may not. */
 bool cx_json_array_value(coex_handle self, struct json_reader *reader, uint64_t base, coex_handle *word);
 bool cx_json_object_value(coex_handle self, struct json_reader *reader, const struct json_level *level, coex_handle *word);
 /* Lets go of what the stack still holds. */

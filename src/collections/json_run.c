@@ -7,9 +7,11 @@
  *     AT_KEY         key -> AT_COLON
  *     AT_COLON       : -> AT_VALUE
  *     AT_COMMA       , -> AT_VALUE or AT_KEY, ] } -> closes
- * An opening bracket is a value that goes to AT_FIRST_… of its own level instead; closing goes back to AT_COMMA or AT_TOP of the level outside.
+ * An opening bracket is a value that goes to AT_FIRST_… of its own level instead; closing goes back to AT_COMMA or AT_TOP of the
+ * level outside.
  *
- * One text serves all three modes: it is compiled once for each, with the mode a constant. Nesting is in the levels, not on the C stack. */
+ * One text serves all three modes: it is compiled once for each, with the mode a constant. Nesting is in the levels, not on the
+ * C stack. */
 #include "collections/json_reader.h"
 
 #include <stdio.h>

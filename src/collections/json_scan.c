@@ -19,6 +19,10 @@ static enum json_found json_wrong(struct json_scan *scan, const char **at, const
 
 /* ---------------------------------------------------------------- strings */
 
+/* What stands for what behind a backslash; 0: nothing. */
+static const char json_escapes[256] = {
+    ['"'] = '"', ['\\'] = '\\', ['/'] = '/', ['b'] = '\b', ['f'] = '\f', ['n'] = '\n', ['r'] = '\r', ['t'] = '\t'};
+
 static int json_hex(char c)
 {
     if (c >= '0' && c <= '9') return c - '0';
@@ -77,7 +81,7 @@ static enum json_found json_scan_escape(struct json_scan *scan, const char **at,
     const char *here = *at + 1;
     if (here == end) return last ? json_wrong(scan, at, end, "an escape") : JSON_CUT;
     if (*here != 'u') {
-        if (strchr("\"\\/bfnrt", *here) == NULL || *here == 0) return json_wrong(scan, at, here, "one of \"\\/bfnrtu");
+        if (json_escapes[(unsigned char)*here] == 0) return json_wrong(scan, at, here, "one of \"\\/bfnrtu");
         *at = here + 1;
         scan->shorter++;
         return JSON_FOUND;
@@ -150,6 +154,11 @@ enum json_found cx_json_scan_string(struct json_scan *scan, const char **at, con
             *at = here;
             return JSON_FOUND;
         }
+        if (*here == '\\' && here + 1 < end && json_escapes[(unsigned char)here[1]] != 0) { /* most escapes are like this */
+            here += 2;
+            scan->shorter++;
+            continue;
+        }
         enum json_found found = json_scan_special(scan, &here, end, last, flags);
         if (found == JSON_CUT) scan->done = (uint64_t)(here - *at);
         if (found == JSON_WRONG) *at = here;
@@ -157,44 +166,44 @@ enum json_found cx_json_scan_string(struct json_scan *scan, const char **at, con
     }
 }
 
-static char json_escaped(char c)
+/* The character of an escape \u that is scanned; *at is behind the u, and then behind all of it. */
+static uint32_t json_unescape_unicode(const char **at, const char *end)
 {
-    switch (c) {
-    case 'b':
-        return '\b';
-    case 'f':
-        return '\f';
-    case 'n':
-        return '\n';
-    case 'r':
-        return '\r';
-    case 't':
-        return '\t';
-    default:
-        return c;
-    }
+    uint32_t character;
+    bool half;
+    enum json_found found = json_scan_unicode(at, end, &character, &half);
+    return found == JSON_FOUND ? character : 0xfffd; /* the string ends behind a first half */
 }
 
-void cx_json_unescape(char *out, const char *at, const char *end)
+/* Copies up to the next backslash or the end; returns where that is. `room` is behind all that will ever be written: blocks may
+ * be copied up to there. */
+static const char *json_copy_plain(char **to, const char *room, const char *at, const char *end)
 {
-    while (at < end) {
-        const char *stop = memchr(at, '\\', (size_t)(end - at));
-        if (stop == NULL) stop = end;
-        memcpy(out, at, (size_t)(stop - at));
-        out += stop - at;
-        at = stop;
-        if (at == end) break;
-        if (at[1] != 'u') {
-            *out++ = json_escaped(at[1]);
-            at += 2;
-            continue;
-        }
-        uint32_t character;
-        bool half;
+    char *out = *to;
+    while (end - at >= 8 && room - out >= 8) {
+        uint64_t word, differ;
+        memcpy(&word, at, 8);
+        memcpy(out, &word, 8);
+        differ = word ^ UINT64_C(0x5c5c5c5c5c5c5c5c);
+        if (((differ - UINT64_C(0x0101010101010101)) & ~differ & UINT64_C(0x8080808080808080)) != 0) break;
+        at += 8;
+        out += 8;
+    }
+    while (at < end && *at != '\\') *out++ = *at++;
+    *to = out;
+    return at;
+}
+
+void cx_json_unescape(char *out, uint64_t bytes, const char *at, const char *end)
+{
+    const char *room = out + bytes;
+    while ((at = json_copy_plain(&out, room, at, end)) < end) {
+        char c = at[1];
         at += 2;
-        json_scan_unicode(&at, end, &character, &half); /* at the end a high half is alone for sure */
-        out +=
-            cx_utf8_write(out, character <= 0x10ffff && !json_is_high(character) && !json_is_low(character) ? character : 0xfffd);
+        if (c == 'u')
+            out += cx_utf8_write(out, json_unescape_unicode(&at, end));
+        else
+            *out++ = json_escapes[(unsigned char)c];
     }
 }
 

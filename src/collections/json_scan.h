@@ -1,7 +1,7 @@
 /* Tokens of JSON text: where they end and what they are. Knows nothing of grammar, and nothing of the heap.
  *
- * Text comes in windows. A token that reaches the end of a window which is not the last is *cut*: nothing is known of it yet but what
- * struct json_scan remembers, so that scanning goes on where it was when there is more, and each byte is looked at once. */
+ * Text comes in windows. A token that reaches the end of a window which is not the last is *cut*: nothing is known of it yet but
+ * what struct json_scan remembers, so that scanning goes on where it was when there is more, and each byte is looked at once. */
 #ifndef CX_COLLECTIONS_JSON_SCAN_H
 #define CX_COLLECTIONS_JSON_SCAN_H
 
@@ -91,8 +91,8 @@ static inline const char *json_skip_plain(const char *at, const char *end)
 }
 #endif
 
-/* The rest of a string from its first special byte on. *at is behind the opening quote; on FOUND, it is at the closing one. `flags`: those of
- * options; `last`: nothing comes behind `end`. */
+/* The rest of a string from its first special byte on. *at is behind the opening quote; on FOUND, it is at the closing one.
+ * `flags`: those of options; `last`: nothing comes behind `end`. */
 enum json_found cx_json_scan_string(struct json_scan *scan, const char **at, const char *end, bool last, uint32_t flags);
 
 static inline enum json_found json_scan_string(struct json_scan *scan, const char **at, const char *end, bool last, uint32_t flags)
@@ -106,8 +106,8 @@ static inline enum json_found json_scan_string(struct json_scan *scan, const cha
     return cx_json_scan_string(scan, at, end, last, flags);
 }
 
-/* Writes the text of a string (without quotes, scanned already) with its escapes replaced. */
-void cx_json_unescape(char *out, const char *at, const char *end);
+/* Writes the text of a string (without quotes, scanned already) with its escapes replaced, which makes it so many bytes. */
+void cx_json_unescape(char *out, uint64_t bytes, const char *at, const char *end);
 
 /* A number: *at is at its first byte, and on FOUND behind its last. */
 enum json_found cx_json_scan_number(struct json_scan *scan, const char **at, const char *end, bool last, struct cx_number *number);

@@ -1,8 +1,9 @@
 /* Values out of tokens: see json_reader.h. Entered by the thread that reads.
  *
- * The cache. Text repeats its keys, and the order of its keys: a key that is not long is made into a string once, and objects of the same
- * keys in the same order get one shape. The tree of shapes has a node for each beginning of such a sequence; an object moves through it
- * key by key, and its last node has the shape. Both are of bounded size: text that fills them is read without them. */
+ * The cache. Text repeats its keys, and the order of its keys: a key that is not long is made into a string once, and objects of
+ * the same keys in the same order get one shape. The tree of shapes has a node for each beginning of such a sequence; an object
+ * moves through it key by key, and its last node has the shape. Both are of bounded size: text that fills them is read without
+ * them. */
 #include "collections/json_reader.h"
 
 #include "collections/string.h"
@@ -10,6 +11,8 @@
 #include "base/os.h"
 
 #include <coex/collections/list.h>
+
+enum { JSON_SMALL_STRING = 256 }; /* bytes */
 
 static const uint32_t json_reader_refs[] = {
     JSON_REF(input), JSON_REF(levels), JSON_REF(stack),       JSON_REF(names),        JSON_REF(keys),  JSON_REF(key_strings),
@@ -107,15 +110,29 @@ bool cx_json_number_value(const struct json_reader *reader, const struct cx_numb
     return *word != 0;
 }
 
+/* As cx_string_make, without a call if there is room at hand: what a text has most of. */
+static inline coex_handle json_string_make(const char *at, uint64_t bytes, bool ascii)
+{
+    void *payload;
+    if (bytes > JSON_SMALL_STRING) return cx_string_make(at, bytes, ascii);
+    coex_handle handle = coex_gc_alloc_at(sizeof(struct cx_string) + bytes, cx_values.id[CX_TYPE_string], &payload);
+    if (handle == 0) return cx_fail_memory();
+    struct cx_string *string = payload;
+    string->cache.v = ascii ? CX_STRING_ASCII : 0;
+    memcpy(string->text, at, bytes);
+    return handle;
+}
+
 bool cx_json_string_value(const struct json_reader *reader, const char *at, const char *end, coex_handle *word)
 {
     uint64_t bytes = (uint64_t)(end - at);
     char *text;
     if (reader->scan.shorter == 0) {
-        *word = cx_string_make(at, bytes, reader->scan.ascii);
+        *word = json_string_make(at, bytes, reader->scan.ascii);
     } else {
-        *word = cx_string_alloc(bytes - reader->scan.shorter, reader->scan.ascii, &text);
-        if (*word != 0) cx_json_unescape(text, at, end);
+        bytes -= reader->scan.shorter;
+        *word = cx_string_alloc(bytes, reader->scan.ascii, &text);
+        if (*word != 0) cx_json_unescape(text, bytes, at, end);
     }
     return *word != 0;
 }

@@ -291,3 +291,10 @@ bool coex_json_next(coex_handle json, uint64_t *cursor, coex_handle *key, coex_h
     if (value != NULL) *value = found_value;
     return true;
 }
+
+bool coex_json_equal(coex_handle a, coex_handle b)
+{
+    return json_is_json(a) && json_is_json(b) ? coex_value_equal(a, b) : cx_fail_false(COEX_STATUS_KIND);
+}
+
+uint64_t coex_json_hash(coex_handle json) { return json_is_json(json) ? coex_value_hash(json) : cx_fail(COEX_STATUS_KIND); }

@@ -1,15 +1,17 @@
 /* Json values inside: how a word says what it is, and how objects lie in the heap.
  *
  * Immediates. Of the 62 bits of an immediate
- *     x…x1   61 bits: a double whose exponent is from -127 to 128: sign, a bit for the upper four bits of the exponent (0111 or 1000), the rest as it is
+ *     x…x1   61 bits: a double whose exponent is from -127 to 128: sign, a bit for the upper four bits of the exponent (0111 or
+ *     1000), the rest as it is
  *     x…x10  60 bits: a signed integer
  *     …000   null, false, true, 0.0, -0.0: the few that are left
- * and every other number is a json_number. A value has one form only: what fits in an immediate is never in an object, so that equal
- * scalars are equal words, but for those.
+ * and every other number is a json_number. A value has one form only: what fits in an immediate is never in an object, so that
+ * equal scalars are equal words, but for those.
  *
- * Objects. Up to JSON_FLAT_MAX entries an object is its values behind a *shape*: the keys, in order, and from JSON_SCAN_MAX keys on a table that
- * finds them by hash. Objects of the same keys in the same order share a shape where they come from the same text, or from each other. Beyond that
- * it is a *large* one: a list of keys and values in turn, and a map from the key to its place. What is removed leaves a gap of two nulls.
+ * Objects. Up to JSON_FLAT_MAX entries an object is its values behind a *shape*: the keys, in order, and from JSON_SCAN_MAX keys
+ * on a table that finds them by hash. Objects of the same keys in the same order share a shape where they come from the same
+ * text, or from each other. Beyond that it is a *large* one: a list of keys and values in turn, and a map from the key to its
+ * place. What is removed leaves a gap of two nulls.
  *
  * Everything here looks or allocates on the calling thread; nothing is ever changed after birth. */
 #ifndef CX_COLLECTIONS_JSON_VALUE_H
@@ -160,8 +162,8 @@ static inline bool json_text_of(coex_handle key, struct json_text *text)
 coex_handle cx_json_shape_make(const coex_handle *keys, uint64_t count);
 /* An object of this shape, rooted as the values are; `values` is outside of the heap. A safepoint. */
 coex_handle cx_json_flat_make(coex_handle shape, const coex_handle *values, uint64_t count);
-/* An object of keys and values in turn, of which every key is a string and all are rooted. `pairs` is outside of the heap, and is used up. Where
- * keys repeat the last value counts, at the place of the first; `unique`: 0 with status TEXT. A safepoint. */
+/* An object of keys and values in turn, of which every key is a string and all are rooted. `pairs` is outside of the heap, and
+ * is used up. Where keys repeat the last value counts, at the place of the first; `unique`: 0 with status TEXT. A safepoint. */
 coex_handle cx_json_object_of_pairs(coex_handle *pairs, uint64_t count, bool unique);
 
 /* The value of a key, 0 if there is none; of 0 entries if it is no object. Records nothing; looks only. */

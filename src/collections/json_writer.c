@@ -33,10 +33,8 @@ bool cx_json_room_slow(coex_json_writer *writer, uint64_t bytes)
     if (writer->sink != NULL && writer->room != 0) return json_flush(writer);
     uint64_t room = writer->sink != NULL ? JSON_SINK_ROOM : 1024;
     while (room < writer->used + bytes || room < 2 * writer->room) room *= 2;
-    char *larger = cx_os_allocate(room);
+    char *larger = cx_os_resize(writer->buffer, room);
     if (larger == NULL) return cx_json_writer_fail(writer, COEX_STATUS_MEMORY);
-    if (writer->used != 0) memcpy(larger, writer->buffer, writer->used);
-    cx_os_free(writer->buffer);
     writer->buffer = larger;
     writer->room = room;
     return true;

@@ -1,7 +1,7 @@
 /* Writing JSON text: a buffer that grows, or is handed to a sink when it is full.
  *
- * A writer is memory outside of the heap and belongs to one thread. Handing bytes to a sink is done in native mode, so it is a safepoint: what the
- * caller knows of addresses in the heap is void when `epoch` has changed. Nothing else here is one. */
+ * A writer is memory outside of the heap and belongs to one thread. Handing bytes to a sink is done in native mode, so it is a
+ * safepoint: what the caller knows of addresses in the heap is void when `epoch` has changed. Nothing else here is one. */
 #ifndef CX_COLLECTIONS_JSON_WRITER_H
 #define CX_COLLECTIONS_JSON_WRITER_H
 

@@ -1,13 +1,15 @@
 /* Builders of maps and sets.
  *
- * A builder is a tree and, beside it, a table of the changes since: hashes, keys and values in three arrays, in ascending order of hashes. The
- * place of a change is given by the top bits of its hash, or the next free one behind it: linear probing that keeps its order. So
+ * A builder is a tree and, beside it, a table of the changes since: hashes, keys and values in three arrays, in ascending order of
+ * hashes. The place of a change is given by the top bits of its hash, or the next free one behind it: linear probing that keeps its
+ * order. So
  *  - a change costs one look at memory that is near in all three arrays, and moves its neighbours by one at most now and then;
  *  - the table doubles in one pass from front to back;
- *  - at the end the changes go into the tree in one pass, sorted as the tree is (cx_trie_apply): each node is made once, of the size it
- *    needs, immutable from birth, beside its neighbours in memory.
- * The table goes into the tree (a flush) at the end, when it would become larger than half of the tree (and than some megabytes), and when it
- * has no room although it is mostly empty, as if somebody had chosen the keys. Hence n changes cost some passes in all, not n paths.
+ *  - at the end the changes go into the tree in one pass, sorted as the tree is (cx_trie_apply): each node is made once, of the
+ *    size it needs, immutable from birth, beside its neighbours in memory.
+ * The table goes into the tree (a flush) at the end, when it would become larger than a third of the tree (and than some megabytes),
+ * and when it has no room although it is mostly empty, as if somebody had chosen the keys. Hence n changes cost some passes in all,
+ * not n paths.
  *
  * INV-BUILDER-1 hashes[i] is 0 where nothing is, and then keys[i] and values[i] are 0 too. Those that are not 0 ascend.
  * INV-BUILDER-2 between a change's own place and where it is, nothing is empty.
@@ -171,7 +173,8 @@ static bool builder_allocate(uint64_t flavor, uint64_t shift, coex_handle *slots
     return cx_fail_false(COEX_STATUS_MEMORY);
 }
 
-/* Copies places of the old table from *from on, some thousands; `to` is the least place of the new one that is free. True: that was all. */
+/* Copies places of the old table from *from on, some thousands; `to` is the least place of the new one that is free. True: that was
+ * all. */
 static bool builder_copy_some(const struct map_table *old, const struct map_table *table, uint64_t *from, uint64_t *to)
 {
     uint64_t until = old->end - *from > BUILDER_POLL ? *from + BUILDER_POLL : old->end;

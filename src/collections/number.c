@@ -130,8 +130,8 @@ static struct number_decimal number_shortest(uint64_t significand, int exponent,
     return (struct number_decimal){unit + (value > middle || (value == middle && (unit & 1) != 0)), k};
 }
 
-/* A number of at most six decimals and fifteen digits, as most are: no two such are one double, so that one which gives this double again is the
- * shortest that does, but for zeros at its end. */
+/* A number of at most six decimals and fifteen digits, as most are: no two such are one double, so that one which gives this
+ * double again is the shortest that does, but for zeros at its end. */
 static bool number_is_short(double value, struct number_decimal *decimal)
 {
     if (!(value >= 1e-3 && value < 1e9)) return false;

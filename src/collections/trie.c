@@ -5,8 +5,8 @@
 
 /* ------------------------------------------------------------------- types */
 
-/* Marks come before entries, and vary in number: so a function finds the references of a leaf by its count, which never changes after
- * birth (INV-TRIE-2). A leaf without references is not looked at. */
+/* Marks come before entries, and vary in number: so a function finds the references of a leaf by its count, which never changes
+ * after birth (INV-TRIE-2). A leaf without references is not looked at. */
 static inline void trie_trace(const void *payload, coex_gc_visitor *visitor, unsigned stride, unsigned step)
 {
     const struct cx_trie_node *leaf = payload;
@@ -131,8 +131,8 @@ static const uint64_t *trie_find_many(uint32_t flavor, const struct cx_trie_node
 
 #define TRIE_TEMPLATE static inline __attribute__((always_inline))
 
-/* The number of vectors does not depend on the count: a branch that can't be foreseen would cost more than looking at marks that are none,
- * since nothing behind it begins before the head of the leaf has come. */
+/* The number of vectors does not depend on the count: a branch that can't be foreseen would cost more than looking at marks that
+ * are none, since nothing behind it begins before the head of the leaf has come. */
 TRIE_TEMPLATE const uint64_t *trie_find_in(uint32_t flavor, const struct cx_trie_node *leaf, uint8_t mark, uint64_t key,
                                            const bool strings)
 {
@@ -150,14 +150,15 @@ TRIE_TEMPLATE const uint64_t *trie_find_in(uint32_t flavor, const struct cx_trie
     return NULL;
 }
 
-/* Asks for the memory where an entry probably is, before the head of its leaf has come and says where: leaves of one level have about the
- * same count, and entries are sorted by marks, which are spread evenly. */
+/* Asks for the memory where an entry probably is, before the head of its leaf has come and says where: leaves of one level have
+ * about the same count, and entries are sorted by marks, which are spread evenly. */
 TRIE_TEMPLATE void trie_prefetch(uint32_t flavor, const struct cx_trie_node *leaf, uint64_t count, uint8_t mark)
 {
     uint64_t before = count * mark / 256;
     const char *near = (const char *)leaf->word + count + before * 8 * cx_trie_stride(flavor);
-    __builtin_prefetch(near - 32);
-    __builtin_prefetch(near + 32);
+    __builtin_prefetch(near - 40);
+    __builtin_prefetch(near + 24);
+    __builtin_prefetch(near + 88);
 }
 
 /* Always inlined into its uses, so that each has its own text. */
@@ -167,9 +168,10 @@ TRIE_TEMPLATE const uint64_t *trie_find(uint32_t flavor, coex_handle root, uint6
     if (root == 0) return NULL;
     const struct cx_trie_node *node = cx_trie_at(root);
     if (!cx_trie_is_branch(node)) return trie_find_in(flavor, node, mark, key, strings);
-    uint64_t size = cx_trie_size(root);
+    uint32_t map = cx_branch_map(node);
+    uint64_t size = coex_immediate_bits(node->word[instruction ? (unsigned)__builtin_popcount(map) : cx_trie_count(map)]);
     do {
-        uint32_t map = cx_branch_map(node);
+        map = cx_branch_map(node);
         unsigned place = (unsigned)(left >> CX_TRIE_TOP);
         uint32_t below = map & (((uint32_t)1 << place) - 1);
         if (COEX_UNLIKELY((map >> place & 1) == 0)) return NULL;

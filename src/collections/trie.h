@@ -1,21 +1,22 @@
-/* The tree that maps and sets are made of: a hash trie with bitmap nodes of 32 branches (Bagwell, "Ideal Hash Trees", 2001) whose leaves
- * hold up to 48 entries.
+/* The tree that maps and sets are made of: a hash trie with bitmap nodes of 32 branches (Bagwell, "Ideal Hash Trees", 2001) whose
+ * leaves hold up to 48 entries.
  *
  *     branch: BRANCH | bitmap of places | child ... child | IMMEDIATE(entries below)
  *     leaf:   count | a mark of one byte for each entry, 8 in a word | entry ... entry
  *
- * The place in the root is given by the top five bits of the hash, that in its child by the next five, and so on. Hashes have 62 bits and end
- * in 01: so the path is at an end, after thirteen branches, when nothing is left of the hash as it is shifted out to the left. A leaf there
- * holds keys whose hashes are the same in full, however many. A mark is the eight lowest of the 62 bits: it finds an entry, or tells
- * that there is none, with a few instructions and one look at memory. Entries are sorted by mark, then by hash, then by key.
+ * The place in the root is given by the top five bits of the hash, that in its child by the next five, and so on. Hashes have 62
+ * bits and end in 01: so the path is at an end, after thirteen branches, when nothing is left of the hash as it is shifted out to
+ * the left. A leaf there holds keys whose hashes are the same in full, however many. A mark is the eight lowest of the 62 bits: it
+ * finds an entry, or tells that there is none, with a few instructions and one look at memory. Entries are sorted by mark, then by
+ * hash, then by key.
  *
- * INV-TRIE-1 (one shape): a tree with at most CX_TRIE_LEAF entries is a leaf, one with more is a branch, unless the hash is used up;
- *            nothing in it is empty. So equal contents have equal trees, whatever was done to make them.
+ * INV-TRIE-1 (one shape): a tree with at most CX_TRIE_LEAF entries is a leaf, one with more is a branch, unless the hash is used up.
+ *            Nothing in it is empty. So equal contents have equal trees, whatever was done to make them.
  * INV-TRIE-2 nodes are of types without MUTABLE: complete at birth, never changed.
  *
- * A *flavor* says what the words of a tree are: a kind of map.h, or CX_TRIE_SET with a kind of key. An entry is two words, in a set one.
- * A tree is named by the handle of its root, 0 if it is empty. Functions that look are no safepoints; those that make something are, and
- * rely on their arguments being rooted. */
+ * A *flavor* says what the words of a tree are: a kind of map.h, or CX_TRIE_SET with a kind of key. An entry is two words, in a set
+ * one. A tree is named by the handle of its root, 0 if it is empty. Functions that look are no safepoints; those that make
+ * something are, and rely on their arguments being rooted. */
 #ifndef CX_COLLECTIONS_TRIE_H
 #define CX_COLLECTIONS_TRIE_H
 
@@ -120,8 +121,8 @@ static inline bool cx_trie_same_key(uint32_t flavor, uint64_t a, uint64_t b)
 
 /* --------------------------------------------------------- looking and changing */
 
-/* The entry of a key, or NULL: in the texts that suit this processor, for words and for strings. A root other than that of the whole tree goes
- * with a hash that is shifted as far to the left as its level says; `mark` is that of the whole hash. */
+/* The entry of a key, or NULL: in the texts that suit this processor, for words and for strings. A root other than that of the
+ * whole tree goes with a hash that is shifted as far to the left as its level says; `mark` is that of the whole hash. */
 typedef const uint64_t *(*cx_trie_finder)(uint32_t flavor, coex_handle root, uint64_t hash, uint8_t mark, uint64_t key);
 extern cx_trie_finder cx_trie_find_word, cx_trie_find_string;
 
@@ -141,8 +142,8 @@ static inline const uint64_t *cx_trie_look_below(uint32_t flavor, coex_handle ro
     return cx_trie_find(flavor, root, level < CX_TRIE_LEVELS ? hash << (level * CX_TRIE_BITS) : 0, cx_trie_mark(hash), key);
 }
 
-/* The tree with an entry, without a key, in *root and, if it is new, in `slot`, which is a slot of the caller's frame and of no use before.
- * False: memory is exhausted, *root is as it was. */
+/* The tree with an entry, without a key, in *root and, if it is new, in `slot`, which is a slot of the caller's frame and of no use
+ * before. False: memory is exhausted, *root is as it was. */
 bool cx_trie_set(uint32_t flavor, coex_handle *root, uint64_t hash, uint64_t key, uint64_t value, coex_handle *slot);
 bool cx_trie_remove(uint32_t flavor, coex_handle *root, uint64_t hash, uint64_t key, coex_handle *slot);
 
@@ -187,8 +188,8 @@ bool cx_list_branch(const struct cx_trie_list *list, uint32_t flavor, unsigned l
 
 /* ------------------------------------------------------------ whole trees */
 
-/* What goes into a tree all at once: a table in ascending order of hashes, with gaps whose hash is 0. Bit 1 of a hash means that the
- * key is to be removed. The arrays are objects; `values` is 0 for a set. */
+/* What goes into a tree all at once: a table in ascending order of hashes, with gaps whose hash is 0. Bit 1 of a hash means that
+ * the key is to be removed. The arrays are objects; `values` is 0 for a set. */
 #define CX_TRIE_REMOVED ((uint64_t)2)
 struct cx_trie_batch {
     coex_handle hashes, keys, values;
@@ -200,7 +201,8 @@ bool cx_trie_apply(uint32_t flavor, coex_handle *root, struct cx_trie_batch *bat
 
 enum cx_trie_operation { CX_TRIE_MERGE, CX_TRIE_INTERSECT, CX_TRIE_MINUS };
 
-/* Two trees with keys of one kind; for a merge, both of one flavor. The result is of flavor `flavor`. False: memory is exhausted. */
+/* Two trees with keys of one kind; for a merge, both of one flavor. The result is of flavor `flavor`. False: memory is exhausted.
+ * */
 bool cx_trie_combine(enum cx_trie_operation operation, uint32_t flavor, coex_handle root, uint32_t other_flavor, coex_handle other,
                      coex_handle *result);
 

@@ -1,8 +1,9 @@
 /* Whole trees at once: a sorted batch of changes, and two trees combined (trie.h).
  *
- * Both go down the tree place by place, at most CX_TRIE_LEVELS deep, gather the children of a branch in an image or the entries of a leaf in a
- * list, and make each node once, when all below it is done. What comes out as it was is the old node. Subtrees that nothing concerns are
- * not looked at. Where a leaf meets a branch, or so many changes that it will not stay one, it is made a branch first.
+ * Both go down the tree place by place, at most CX_TRIE_LEVELS deep, gather the children of a branch in an image or the entries of
+ * a leaf in a list, and make each node once, when all below it is done. What comes out as it was is the old node. Subtrees that
+ * nothing concerns are not looked at. Where a leaf meets a branch, or so many changes that it will not stay one, it is made a
+ * branch first.
  *
  * Rooting: trees and batch are the caller's. New nodes are appended to a frame of their parent's until that is made. */
 #include "collections/trie.h"
@@ -41,6 +42,7 @@ static void image_copy(struct bulk_image *image, coex_handle branch, unsigned fr
     if (branch == 0) return;
     const struct cx_trie_node *node = cx_trie_at(branch);
     uint32_t range = (uint32_t)((((uint64_t)1 << to) - 1) & ~(((uint64_t)1 << from) - 1)), map = cx_branch_map(node) & range;
+    if (map == 0) return;
     unsigned count = cx_trie_count(map);
     memcpy(&image->child[image->children], &node->word[cx_branch_index(cx_branch_map(node), from)], count * 8);
     image->children += count;
@@ -183,7 +185,8 @@ static bool apply_places(uint32_t flavor, struct cx_trie_batch *batch, coex_hand
     return true;
 }
 
-/* Makes `tree`, which is at `level` on the way of `hash`, what it becomes by the changes below it, of which the next one is the first. */
+/* Makes `tree`, which is at `level` on the way of `hash`, what it becomes by the changes below it, of which the next one is the
+ * first. */
 static bool apply_below(uint32_t flavor, struct cx_trie_batch *batch, coex_handle *tree, uint64_t hash, unsigned level)
 {
     if (level == CX_TRIE_LEVELS) return apply_collisions(flavor, batch, tree, hash);

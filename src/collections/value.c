@@ -1,11 +1,11 @@
 /* Equality and hash of whole values.
  *
- * Neither recurses: what is still to be done is on a stack in C memory that grows as values are nested. It holds handles, which need no roots:
- * everything in an immutable value is reachable from it, and the caller keeps that rooted. So both poll between two steps, and no raw
- * address lives from one step to the next.
+ * Neither recurses: what is still to be done is on a stack in C memory that grows as values are nested. It holds handles, which
+ * need no roots: everything in an immutable value is reachable from it, and the caller keeps that rooted. So both poll between two
+ * steps, and no raw address lives from one step to the next.
  *
- * A value may contain another many times, at every level again: a tree of it would be exponentially larger than it is. So pairs that were
- * compared, and hashes that were computed, are remembered, up to a limit, in a table that newer ones overwrite. */
+ * A value may contain another many times, at every level again: a tree of it would be exponentially larger than it is. So pairs
+ * that were compared, and hashes that were computed, are remembered, up to a limit, in a table that newer ones overwrite. */
 #include "collections/trie.h"
 
 #include "base/atomic.h"
@@ -280,7 +280,8 @@ bool coex_value_equal(coex_handle a, coex_handle b)
 
 /* --------------------------------------------------------------------- hash */
 
-/* A container whose hash is being computed. Sums do not depend on the order of entries; where order counts, the position is mixed in. */
+/* A container whose hash is being computed. Sums do not depend on the order of entries; where order counts, the position is mixed
+ * in. */
 struct hash_frame {
     enum value_step step;
     uint32_t flavor; /* of a node */

@@ -12,6 +12,7 @@ struct dump_stack {
     bool counted;    /* the frames are counted, and the head is printed */
     uint64_t at;     /* counting: the next word. Then: the end of the next frame to print, going down */
     uint64_t frames; /* counted, or left to print; the bottom's is not one of them */
+    uint64_t frozen; /* of them: below the watermark */
 };
 
 struct dump_stacks {
@@ -24,18 +25,14 @@ struct dump_stacks {
 
 static bool stacks_count_some(struct dump_stack *stack)
 {
-    uint64_t end = stack->at + STACKS_SLICE_WORDS < stack->view->words ? stack->at + STACKS_SLICE_WORDS : stack->view->words;
-    for (; stack->at < end; stack->at++)
-        stack->frames += stack->at > 0 && cx_shadow_is_header(cx_stack_view_word(stack->view, stack->at));
-    return stack->at < stack->view->words;
-}
-
-/* The number of the youngest frame that was frozen whole; 0: none. */
-static uint64_t stacks_watermark(const struct cx_stack_view *view)
-{
-    uint64_t frames = 0;
-    for (uint64_t i = 1; i < view->watermark; i++) frames += cx_shadow_is_header(cx_stack_view_word(view, i));
-    return frames;
+    const struct cx_stack_view *view = stack->view;
+    uint64_t end = stack->at + STACKS_SLICE_WORDS < view->words ? stack->at + STACKS_SLICE_WORDS : view->words;
+    for (; stack->at < end; stack->at++) {
+        if (stack->at == 0 || !cx_shadow_is_header(cx_stack_view_word(view, stack->at))) continue;
+        stack->frames++;
+        stack->frozen += stack->at < view->watermark;
+    }
+    return stack->at < view->words;
 }
 
 static void stacks_print_head(struct cx_text *text, const struct dump_stack *stack)
@@ -43,9 +40,8 @@ static void stacks_print_head(struct cx_text *text, const struct dump_stack *sta
     char name[64];
     cx_stack_view_name(stack->view, name, sizeof name);
     cx_text_print(text, "\n%s:\n  Stack depth: %" PRIu64 "\n", name, stack->frames);
-    uint64_t watermark = stacks_watermark(stack->view);
-    if (watermark != 0)
-        cx_text_print(text, "  Watermark: %" PRIu64 " (active)\n", watermark);
+    if (stack->frozen != 0)
+        cx_text_print(text, "  Watermark: %" PRIu64 " (active)\n", stack->frozen);
     else
         cx_text_print(text, "  Watermark: none\n");
 }

@@ -13,15 +13,16 @@ static uint64_t levels_now(void) { return cx_a64_load_relaxed(&cx_listener.trace
 
 static void levels_allocated(coex_handle handle, uint64_t address)
 {
+    struct cx_text text = {0};
     struct cx_view view;
     cx_view_take(&view, handle);
-    if (levels_now() < 3) {
-        cx_output_print("[GC] alloc: handle=%" PRIu64 ", type=%s, size=%" PRIu64 "\n", handle, view.name, view.bytes);
-        return;
-    }
-    cx_output_print("[GC] alloc: handle=%" PRIu64 ", type=%s, size=%" PRIu64 ", addr=0x%" PRIx64
-                    "\n[GC] handle_table: slot %" PRIu64 " <- 0x%" PRIx64 "\n",
-                    handle, view.name, view.bytes, address, handle, address);
+    cx_text_print(&text, "[GC] alloc: handle=%" PRIu64 ", type=", handle);
+    cx_text_name(&text, view.name);
+    cx_text_print(&text, ", size=%" PRIu64, view.bytes);
+    if (levels_now() >= 3)
+        cx_text_print(&text, ", addr=0x%" PRIx64 "\n[GC] handle_table: slot %" PRIu64 " <- 0x%" PRIx64, address, handle, address);
+    cx_text_print(&text, "\n");
+    cx_text_write(&text);
 }
 
 static void levels_field(void *context, uint64_t offset, coex_handle value)
@@ -32,17 +33,25 @@ static void levels_field(void *context, uint64_t offset, coex_handle value)
 
 static void levels_traced(coex_handle handle)
 {
+    struct cx_text text = {0};
     struct cx_view view;
     if (!cx_view_take(&view, handle)) return;
-    cx_output_print("[GC] mark: tracing handle=%" PRIu64 ", type=%s\n", handle, view.name);
+    cx_text_print(&text, "[GC] mark: tracing handle=%" PRIu64 ", type=", handle);
+    cx_text_name(&text, view.name);
+    cx_text_print(&text, "\n");
+    cx_text_write(&text);
     cx_view_each(&view, levels_field, NULL);
 }
 
 static void levels_reclaimed(coex_handle handle)
 {
+    struct cx_text text = {0};
     struct cx_view view;
-    if (cx_view_take(&view, handle))
-        cx_output_print("[GC] sweep: handle=%" PRIu64 " reclaimed (%s, %" PRIu64 " bytes)\n", handle, view.name, view.bytes);
+    if (!cx_view_take(&view, handle)) return;
+    cx_text_print(&text, "[GC] sweep: handle=%" PRIu64 " reclaimed (", handle);
+    cx_text_name(&text, view.name);
+    cx_text_print(&text, ", %" PRIu64 " bytes)\n", view.bytes);
+    cx_text_write(&text);
 }
 
 static void levels_tell(enum cx_detail detail, uint64_t a, uint64_t b)

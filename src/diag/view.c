@@ -33,7 +33,7 @@ int coex_gc_set_describer(uint32_t type_id, coex_gc_describer describe)
         return cx_error_set(COEX_GC_EINVAL, "coex_gc_set_describer: there is no type %u", type_id);
     union view_cast cast = {.function = describe};
     uint64_t owner = view_owner(type_id), claimed = view_owner(0); /* no type has number 0 */
-    for (int pass = 0; pass < 2; pass++) {                         /* its own place, else one of a runtime that is gone, or nobody's */
+    for (int pass = 0; pass < 2; pass++) { /* its own place, else one of a runtime that is gone, or nobody's */
         for (int i = 0; i < VIEW_DESCRIBERS; i++) {
             uint64_t there = cx_a64_load_acquire(&view_describer[i].owner);
             if (pass == 0 ? there != owner : there >> 20 == owner >> 20) continue;

@@ -86,7 +86,11 @@ static enum alloc_outcome alloc_try(struct cx_thread *self, const struct alloc_r
 static void alloc_safepoint(struct cx_thread *self)
 {
     if (cx_aptr_load_relaxed(cx_aptr_at(&self->words.limit)) == NULL) cx_safepoint_poll_self(self);
-    if (CX_UNLIKELY(cx_stress_is_due(&self->stress, &cx_world.config)) || CX_UNLIKELY(cx_pace_is_due())) cx_collector_async();
+    bool stress = CX_UNLIKELY(cx_stress_is_due(&self->stress, &cx_world.config));
+    if (stress && cx_world.config.stress_wait && !self->in_handler)
+        cx_alloc_collect_self(self);
+    else if (stress || CX_UNLIKELY(cx_pace_is_due()))
+        cx_collector_async();
     uint64_t owed = cx_pace_work_owed_self(self);
     if (CX_UNLIKELY(owed != 0) && cx_collector_steps())
         cx_collector_step(self, owed);

@@ -141,13 +141,14 @@ static bool option_apply_unit(const char *text, const char *end, uint64_t *value
     return true;
 }
 
-/* [r]interval, [r]min:interval or [r]min:interval:max: a cycle at allocation `min` of a thread, then at every interval-th, up to max. */
+/* interval, min:interval or min:interval:max: a cycle at allocation `min` of a thread, then at every interval-th, up to max. In front of
+ * it r: at random; w: wait for each. */
 static bool option_read_stress(coex_gc_config *config, const char *text, const char *end)
 {
     uint64_t number[3] = {0};
     int count = 0;
-    bool random = text < end && *text == 'r';
-    if (random) text++;
+    bool random = false, wait = false;
+    for (; text < end && (*text == 'r' || *text == 'w'); text++) *(*text == 'r' ? &random : &wait) = true;
     do {
         if (count > 0) text++; /* the colon */
         if (!option_read_number(&text, end, &number[count++])) return false;
@@ -157,6 +158,7 @@ static bool option_read_stress(coex_gc_config *config, const char *text, const c
     config->stress_from = count > 1 ? number[0] : 0;
     config->stress_to = number[2];
     config->stress_random = random;
+    config->stress_wait = wait;
     return true;
 }
 

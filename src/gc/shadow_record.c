@@ -1,6 +1,8 @@
 /* See shadow_record.h. Entered by whoever scans a stack, and by the collector. */
 #include "gc/shadow_record.h"
 
+enum { RECORD_SHORT = 65536 }; /* bytes */
+
 /* W: collector, release, before SYNC and after the visits. R: who scans, acquire. */
 static cx_a32 record_on;
 static cx_aptr record_list; /* W: who adds, cas. R: collector acquire */
@@ -11,7 +13,11 @@ static void record_free_all(void)
     struct cx_record *record = cx_aptr_exchange_acq_rel(&record_list, NULL);
     while (record != NULL) {
         struct cx_record *next = record->next;
-        cx_os_free(record);
+        cx_range range = record->range; /* a copy: it lies in itself */
+        if (range.base != NULL)
+            cx_range_release(&range);
+        else
+            cx_os_free(record);
         record = next;
     }
 }
@@ -34,9 +40,24 @@ const struct cx_record *cx_record_list_gct(void) { return cx_aptr_load_acquire(&
 bool cx_record_is_short_gct(void) { return cx_a32_load_relaxed(&record_short) != 0; }
 bool cx_record_is_on(void) { return cx_a32_load_acquire(&record_on) != 0; }
 
+/* Zeroed. Long ones are mapped: a thread that answers must not spend time on clearing what it does not fill. */
+static struct cx_record *record_allocate(size_t bytes)
+{
+    cx_range range = {0};
+    if (bytes <= RECORD_SHORT) return cx_os_allocate(bytes);
+    if (!cx_range_reserve(&range, bytes, bytes)) return NULL;
+    if (!cx_range_commit(&range, bytes)) {
+        cx_range_release(&range);
+        return NULL;
+    }
+    struct cx_record *record = (struct cx_record *)(void *)range.base;
+    record->range = range;
+    return record;
+}
+
 static struct cx_record *record_make(const struct cx_shadow *shadow, struct cx_span span, uint32_t thread, uint64_t os_id)
 {
-    struct cx_record *record = cx_os_allocate(sizeof *record + (size_t)(span.to - span.from) * sizeof(uint64_t));
+    struct cx_record *record = record_allocate(sizeof *record + (size_t)(span.to - span.from) * sizeof(uint64_t));
     if (record == NULL) {
         cx_a32_store_relaxed(&record_short, 1);
         return NULL;

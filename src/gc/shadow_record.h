@@ -25,6 +25,7 @@ struct cx_record {
     uint32_t thread;   /* number of the thread that was on it at its ROOTS answer, or CX_RECORD_NOBODY: what was frozen */
     uint64_t os_id;    /* of that thread */
     uint64_t from, to; /* word numbers */
+    cx_range range;    /* that it lies in, if it is a long one */
     uint64_t word[];
 };
 

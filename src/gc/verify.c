@@ -185,18 +185,3 @@ static void verify_end_with(void *context, const char *line)
 }
 
 void cx_verify_swept_gct(void) { cx_verify_heap_gct(verify_end_with, NULL); }
-
-uint32_t cx_verify_stack(const struct cx_thread *thread, cx_fault_reporter report, void *context)
-{
-    struct verify_state state = {.report = report, .context = context};
-    uint64_t top = (uint64_t)(thread->words.top - thread->shadow->base);
-    if (top == 0 || thread->words.top > thread->shadow->end || !cx_shadow_is_header(thread->shadow->base[0]))
-        verify_fault(&state, "Error: Shadow stack of thread %" PRIu64 " is broken at its bottom (top %" PRIu64 ")",
-                     cx_a64_load_relaxed(&thread->os_id), top);
-    for (uint64_t i = 0; state.faults == 0 && i < top; i++) {
-        coex_handle handle = cx_shadow_reference(thread->shadow, i);
-        if (handle != 0 && !cx_handle_is_object(&cx_world.handles, handle))
-            verify_fault(&state, "Error: Shadow stack word %" PRIu64 " holds invalid handle %" PRIu64, i, handle);
-    }
-    return state.faults;
-}

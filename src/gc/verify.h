@@ -22,7 +22,5 @@ void cx_verify_swept_gct(void);
  * many there are. */
 typedef void (*cx_fault_reporter)(void *context, const char *line);
 uint32_t cx_verify_heap_gct(cx_fault_reporter report, void *context);
-/* The frames of a thread that nobody is running on, or of the caller. */
-uint32_t cx_verify_stack(const struct cx_thread *thread, cx_fault_reporter report, void *context);
 
 #endif

@@ -569,6 +569,43 @@ TEST(object_dump_shows_arrays_immediates_odd_bytes_and_traced_fields)
     coex_gc_shutdown();
 }
 
+static void say_nothing(const void *payload, uint64_t size, char *text, uint64_t room)
+{
+    (void)payload;
+    (void)size;
+    memset(text, 'n', room); /* and no end */
+}
+
+TEST(describers_are_refused_when_they_make_no_sense_and_cut_when_they_say_too_much)
+{
+    ck_assert_int_eq(coex_gc_set_describer(1, say_nothing), COEX_GC_ESTATE);
+    dumps_start();
+    ck_assert_int_eq(coex_gc_set_describer(0, say_nothing), COEX_GC_EINVAL);
+    ck_assert_int_eq(coex_gc_set_describer(999999, say_nothing), COEX_GC_EINVAL);
+    ck_assert_int_eq(coex_gc_set_describer(word_type, say_nothing), COEX_GC_OK); /* another one in its place */
+    coex_handle *slot = coex_gc_enter_frame(2);
+    slot[0] = new_word("hello");
+    slot[1] = new_person(slot[0], 0, 1);
+    capture_begin();
+    coex_gc_dump_object(slot[1]);
+    const char *said = strstr(capture_end(), "Word \"n");
+    ck_assert_ptr_nonnull(said);
+    ck_assert_uint_lt(strspn(said + 6, "n"), 100);
+    ck_assert_int_eq(coex_gc_set_describer(word_type, NULL), COEX_GC_OK); /* none */
+    dump_object silent = object_now(slot[1]);
+    ck_assert_str_eq(object_field(&silent, 0)->target, "Word");
+    int code = COEX_GC_OK, more = 0;
+    for (; code == COEX_GC_OK && more < 100; more++) code = coex_gc_set_describer(type_plain(8, 0), say_word);
+    ck_assert_int_eq(code, COEX_GC_ELIMIT);
+    uint64_t size = 1;
+    ck_assert_ptr_null(coex_gc_peek(0, &size));
+    ck_assert_uint_eq(size, 0);
+    ck_assert_ptr_eq(coex_gc_peek(slot[0], &size), coex_gc_handle_deref(slot[0]));
+    ck_assert_uint_eq(size, 5);
+    coex_gc_leave_frame(slot);
+    coex_gc_shutdown();
+}
+
 TEST(words_that_are_no_objects_are_dumped_as_such)
 {
     static const uint64_t words[] = {0, 5000, 1 << 20, UINT64_MAX >> 2, COEX_IMMEDIATE(3), UINT64_MAX};

@@ -170,13 +170,16 @@ TEST(objects_between_two_samples_lie_side_by_side)
     uint32_t type = type_pair();
     ck_assert_int_eq(coex_gc_profile_start(1024), COEX_GC_OK);
     char *last = NULL;
-    int beside = 0;
+    int beside = 0, inline_next = 0;
     for (int i = 0; i < 1000; i++) {
         char *payload = coex_gc_handle_deref(new_pair(type, 0, 0));
         beside += payload == last + sizeof(pair) + 8;
         last = payload;
+        inline_next += coex_gc_self->cursor + sizeof(pair) + 8 <= coex_gc_self->end; /* what the fast path compares */
     }
     ck_assert_int_ge(beside, 970); /* but for the ends of holes */
+    ck_assert_int_ge(inline_next, 900);
+    ck_assert_int_lt(inline_next, 1000); /* some were sampled */
     coex_gc_shutdown();
 }
 

@@ -248,24 +248,67 @@ static void from_other_thread(void)
 
 TEST_TIMEOUT(frames_of_a_running_thread_are_named_deep_and_near_the_top, 60) { both_ways(from_other_thread); }
 
+enum { DEEP = 1000000 };
+
+static void *run_very_deep(void *unused)
+{
+    (void)unused;
+    coex_gc_register_thread();
+    coex_handle *bottom = NULL;
+    for (uint64_t i = 1; i <= DEEP; i++) {
+        coex_handle *slot = coex_gc_enter_frame(2);
+        if (i == 1) bottom = slot;
+        if (i == DEEP / 2) __atomic_store_n(&deep_target, slot[1] = new_link(0, 0), __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&ready, true, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) coex_gc_safepoint();
+    coex_gc_unwind_to(bottom);
+    coex_gc_leave_frame(bottom);
+    coex_gc_unregister_thread();
+    return NULL;
+}
+
+/* A million frames are written down by the collector; their thread copies its top ones and goes on. */
+TEST_TIMEOUT(stop_does_not_grow_with_the_stack_that_is_written_down, 60)
+{
+    char wanted[80];
+    pthread_t thread;
+    coex_gc_config config = quiet_config();
+    ready = stop = false;
+    start_with(&config);
+    link_type = type_from(&(coex_gc_type){.name = "Link", .size = sizeof(chain)});
+    pthread_create(&thread, NULL, run_very_deep, NULL);
+    coex_gc_enter_native();
+    while (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE)) usleep(100);
+    snprintf(wanted, sizeof wanted, "Thread 1, frame %d, slot 1", DEEP / 2);
+    ck_assert_str_eq(why_now(deep_target).root, wanted);
+    uint64_t longest = stats_now().stop_cpu_last.max;
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    coex_gc_leave_native();
+    printf("longest stop %.1f us on the CPU\n", (double)longest / 1e3);
+    if (!test_is_sanitized() && !test_is_checked()) ck_assert_uint_lt(longest, 1000000); /* checked builds copy what is frozen */
+    coex_gc_shutdown();
+}
+
 /* ---- paths ---------------------------------------------------------------------------------------------------------- */
 
 static void shortest(void)
 {
     why_start();
     coex_handle *slot = coex_gc_enter_frame(3);
-    slot[0] = new_link(0, 0);
-    coex_handle target = slot[0];
+    slot[2] = new_link(0, 0);
+    coex_handle target = slot[2];
     slot[1] = coex_gc_alloc(10 * 8, row_type);
     coex_gc_store(slot[1], 9 * 8, target);
-    for (int i = 0; i < 100; i++) slot[0] = new_link(slot[0], slot[0]); /* a long way */
-    slot[2] = new_link(slot[1], 0);
+    for (int i = 0; i < 100; i++) slot[2] = new_link(slot[2], slot[2]); /* a long way */
+    slot[0] = new_link(slot[1], 0);
     slot[1] = 0;
     coex_handle *top = coex_gc_enter_frame(0);
     dump_why why = why_now(target);
     ck_assert_uint_eq(why.count, 3);
-    ck_assert_str_eq(why.root, "Thread 0 (main), frame 1, slot 2");
-    expect_step(&why, 0, slot[2], "Link", "next");
+    ck_assert_str_eq(why.root, "Thread 0 (main), frame 1, slot 0");
+    expect_step(&why, 0, slot[0], "Link", "next");
     ck_assert_str_eq(why.step[1].field, "[9]");
     coex_gc_leave_frame(top);
     coex_gc_leave_frame(slot);

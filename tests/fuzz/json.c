@@ -1,9 +1,9 @@
 /*
- * Json: the first byte of the input is the flags of the reader, the second says in what pieces the text is fed; all the rest is text.
+ * Json: the first byte of the input is the flags of the reader, the second says in what pieces the text is fed, the rest is text.
  *
- * A recogniser that is written as the grammar of RFC 8259 is says whether it is JSON. Then: the same text in pieces gives the same value, or the
- * same error at the same place; what is written is read as an equal value, and is written the same again; entries that are taken out and
- * put back give an equal value.
+ * A recogniser that is written as the grammar of RFC 8259 is says whether it is JSON. Then: the same text in pieces gives the same
+ * value, or the same error at the same place; what is written is read as an equal value, and is written the same again; entries
+ * that are taken out and put back give an equal value.
  */
 #include "support/fuzz.h"
 

@@ -1,5 +1,6 @@
 /*
- * Maps and sets against arrays: the input is a kind, a number of keys, and a program of operations on five maps and sets (map_model.h).
+ * Maps and sets against arrays: the input is a kind, a number of keys, and a program of operations on five maps and sets
+ * (map_model.h).
  */
 #include "support/fuzz.h"
 #include "support/map_model.h"

@@ -1,8 +1,8 @@
 /*
  * Maps and sets beside a simple model: an array that says which of some keys are there, with which value.
  *
- * A world has several maps of one kind with their models. world_step does something at random to one of them and to its model, and compares
- * as much as is quick; world_check compares all. What is random comes from `draw`, so that a fuzzer can choose it.
+ * A world has several maps of one kind with their models. world_step does something at random to one of them and to its model, and
+ * compares as much as is quick; world_check compares all. What is random comes from `draw`, so that a fuzzer can choose it.
  */
 #ifndef COEX_TESTS_SUPPORT_MAP_MODEL_H
 #define COEX_TESTS_SUPPORT_MAP_MODEL_H

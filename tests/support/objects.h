@@ -24,7 +24,8 @@ static inline void forget_environment(void)
     unsetenv("COEX_GC_DEBUG");
 }
 
-/* COEX_TEST_HOSTILE=1 has a cycle asked for at every allocation, its marks verified, and what is freed poisoned. */
+/* COEX_TEST_HOSTILE=n: at every nth allocation of a thread, more or less, a whole cycle, its marks verified, and what is freed poisoned.
+ * Beside that nothing is as large as it could be, so that cycles are quick. */
 static inline bool test_is_hostile(void) { return getenv("COEX_TEST_HOSTILE") != NULL; }
 
 static inline coex_gc_config default_config(void)
@@ -33,9 +34,11 @@ static inline coex_gc_config default_config(void)
     forget_environment();
     coex_gc_config_default(&config);
     if (test_is_hostile()) {
-        config.stress = 1;
+        config.stress = strtoull(getenv("COEX_TEST_HOSTILE"), NULL, 10);
+        config.stress_random = config.stress_wait = true;
         config.verify = config.poison = true;
-        config.max_handles = (uint64_t)1 << 26; /* bitmaps of the verifier have a bit for each */
+        config.initial_handles = 4096;
+        config.max_handles = (uint64_t)1 << 24; /* bitmaps of the verifier have a bit for each */
     }
     return config;
 }

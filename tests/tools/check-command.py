@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+from random import Random
 
 from support import COEXGC, SOURCE, check, finish, in_scratch, make, run
 
@@ -121,6 +122,34 @@ def check_dominators():
     refuse(["snapshot-top", write("astray.heapsnapshot", json.dumps(astray))], 1, "leads nowhere")
 
 
+def reached(count, targets, without):
+    """What node 0 reaches if one node is not there."""
+    seen, todo = {without}, [0] if without != 0 else []
+    while todo:
+        node = todo.pop()
+        if node not in seen:
+            seen.add(node)
+            todo += targets[node]
+    return seen - {without}
+
+
+def check_random_graphs():
+    """What a node retains is what can't be reached without it: compared for every node of many graphs."""
+    random = Random(7)
+    for _ in range(30):
+        count = random.randrange(2, 30)
+        targets = [[random.randrange(count) for _ in range(random.choice((0, 1, 1, 2, 3)))] for _ in range(count)]
+        names = ["n%d" % i for i in range(count)]
+        sizes = [random.randrange(1, 1000) for _ in range(count)]
+        data = snapshot(list(zip(names, sizes)), [(2, to) for list_ in targets for to in list_], names, [len(t) for t in targets])
+        text = run([COEXGC, "snapshot-top", "-n", "1000", write("random.heapsnapshot", json.dumps(data))])
+        rows = {row.split()[3]: float(row.split()[0]) for row in text[text.index("Largest retainers"):].splitlines()[2:]}
+        all_reached = reached(count, targets, None)
+        for node in all_reached - {0}:
+            retained = sum(sizes[other] for other in all_reached - reached(count, targets, node))
+            check(rows[names[node]] == retained, "%s retains %d, not %s, in %s" % (names[node], retained, rows[names[node]], targets))
+
+
 def check_chain():
     """A list of 100,000: what its head retains is all of it, and only the head is told."""
     count = 100000
@@ -151,6 +180,7 @@ check_help()
 check_misuse()
 check_bad_files()
 check_dominators()
+check_random_graphs()
 check_chain()
 check_own_snapshot()
 check_layout()

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import zlib
 
-from support import COEXGC, check, finish, in_scratch, make, need, run
+from support import BIN, COEXGC, check, finish, in_scratch, make, need, run
 
 CHROMIUM = need("chromium")
 SECTIONS = ["timeline", "counters", "cycles", "pauses", "answers", "survival", "types", "blocks"]
@@ -115,6 +115,17 @@ def main():
     for name, width, dark in (("laptop-light", 1280, False), ("laptop-dark", 1280, True), ("phone-light", 500, False),
                               ("phone-dark", 500, True)):
         shoot(page, name, width, dark)
+    # The demo writes its page by the same code, and says where.
+    demo = run([os.path.join(BIN, "coex-demo"), "--seconds", "0.5", "--report", in_scratch("demo.html")], status=None)
+    check(in_scratch("demo.html") in demo and in_scratch("coex-demo-trace.json") in demo, "the demo says where its page is:\n" + demo)
+    check('<section id="timeline"' in chromium(["--dump-dom", "file://" + in_scratch("demo.html")]), "the demo's page")
+    # A thread that is late may not have stopped even once: it is named all the same.
+    with open(in_scratch("late.json"), "w", encoding="utf-8") as file:
+        file.write('{"traceEvents":[{"ph":"i","cat":"late","name":"late","pid":1,"tid":7,"ts":5,"s":"p","args":{"ms":100}}],'
+                   '"otherData":{"writer":"coexgc 0"}}')
+    run([COEXGC, "report", in_scratch("late.json"), "-o", in_scratch("late.html")])
+    with open(in_scratch("late.html"), encoding="utf-8") as file:
+        check("thread 7 had not answered after 100 ms" in file.read(), "the late thread is named")
     # A trace without anything in it is a page too.
     with open(in_scratch("none.json"), "w", encoding="utf-8") as file:
         file.write('{"traceEvents":[],"otherData":{"writer":"coexgc 0"}}')

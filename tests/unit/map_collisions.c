@@ -108,7 +108,8 @@ TEST_TIMEOUT(keys_chosen_without_the_seed_collide_no_more_than_random_ones, 60)
         slots[0] = coex_map_builder(slots[0]);
         for (uint64_t i = 0; i < COUNT; i++) expect(coex_map_builder_set(slots[0], chosen_key(way, i, &rng), i));
         slots[0] = coex_map_builder_finish(slots[0]);
-        /* 49 on average two branches down, where up to 48 fit: a few leaves are three or four down. Five are a chance of one in millions. */
+        /* 49 on average two branches down, where up to 48 fit: a few leaves are three or four down. Five are a chance of one in
+         * millions. */
         const struct cx_map *map = cx_map_as(slots[0]);
         if (depth_of(map->root) > 4) test_fail(__FILE__, __LINE__, "way %u: %u branches deep", way, depth_of(map->root));
     }

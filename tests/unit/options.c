@@ -53,9 +53,9 @@ TEST(stress_is_an_interval_with_or_without_bounds)
         uint64_t interval, from, to;
         bool random;
     } rows[] = {
-        {"stress=0", 0, 0, 0, false},     {"stress=7", 7, 0, 0, false}, {"stress=100:10", 10, 100, 0, false},
-        {"stress=5:1:9", 1, 5, 9, false}, {"stress=r7", 7, 0, 0, true}, {"stress=r100:10:5000", 10, 100, 5000, true},
-        {"stress=9:3:9", 3, 9, 9, false},
+        {"stress=0", 0, 0, 0, false},     {"stress=7", 7, 0, 0, false},  {"stress=100:10", 10, 100, 0, false},
+        {"stress=5:1:9", 1, 5, 9, false}, {"stress=r7", 7, 0, 0, true},  {"stress=r100:10:5000", 10, 100, 5000, true},
+        {"stress=9:3:9", 3, 9, 9, false}, {"stress=w7", 7, 0, 0, false}, {"stress=wr4:7", 7, 4, 0, true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         ck_assert_int_eq(parse("COEX_GC_DEBUG", rows[i].text), COEX_GC_OK);

@@ -1,4 +1,5 @@
-/* Reading JSON text: what RFC 8259 allows and what it does not, where errors are, limits, and that pieces give what the whole gives. */
+/* Reading JSON text: what RFC 8259 allows and what it does not, where errors are, limits, and that pieces give what the whole
+ * gives. */
 #include "json_help.h"
 
 #include <math.h>

@@ -375,13 +375,12 @@ static void expect_written(coex_json_writer *writer, const char *expected)
 TEST(the_writer_writes_what_it_is_told)
 {
     coex_gc_init();
-    static const char *const expected[] = {
-        "{\n\t\"a\": "
-        "[\n\t\t1,\n\t\t-2,\n\t\t18446744073709551615,\n\t\t0.5,\n\t\ttrue,\n\t\tnull,\n\t\t\"x\\n\\\"\\\\\\u0001\"\n\t],\n\t\"b\":"
-        " {},\n\t\"c\": []\n}",
-        "{\"a\":[1,-2,18446744073709551615,0.5,true,null,\"x\\n\\\"\\\\\\u0001\"],\"b\":{},\"c\":[]}",
-        "{\n \"a\": [\n  1,\n  -2,\n  18446744073709551615,\n  0.5,\n  true,\n  null,\n  \"x\\n\\\"\\\\\\u0001\"\n ],\n \"b\": "
-        "{},\n \"c\": []\n}"};
+    static const char tabs[] = "{\n\t\"a\": [\n\t\t1,\n\t\t-2,\n\t\t18446744073709551615,\n\t\t0.5,\n\t\ttrue,\n\t\tnull,\n"
+                               "\t\t\"x\\n\\\"\\\\\\u0001\"\n\t],\n\t\"b\": {},\n\t\"c\": []\n}";
+    static const char plain[] = "{\"a\":[1,-2,18446744073709551615,0.5,true,null,\"x\\n\\\"\\\\\\u0001\"],\"b\":{},\"c\":[]}";
+    static const char spaces[] = "{\n \"a\": [\n  1,\n  -2,\n  18446744073709551615,\n  0.5,\n  true,\n  null,\n"
+                                 "  \"x\\n\\\"\\\\\\u0001\"\n ],\n \"b\": {},\n \"c\": []\n}";
+    static const char *const expected[] = {tabs, plain, spaces};
     for (int indent = -1; indent <= 1; indent++) {
         coex_json_writer *writer = coex_json_writer_new(indent, 0);
         expect(coex_json_write_object(writer) && coex_json_write_key(writer, "a", 1) && coex_json_write_array(writer));
@@ -416,7 +415,7 @@ TEST(what_does_not_fit_is_refused_and_changes_nothing)
     expect(!coex_json_write_key(writer, "\xc3", 1) && coex_last_status() == COEX_STATUS_TEXT);
     expect(coex_json_write_key(writer, "k", 1));
     expect(!coex_json_write_key(writer, "l", 1) && !coex_json_write_end(writer));
-    expect(!coex_json_write_float(writer, NAN) && !coex_json_write_float(writer, -INFINITY) &&
+    expect(!coex_json_write_float(writer, (double)NAN) && !coex_json_write_float(writer, -(double)INFINITY) &&
            coex_last_status() == COEX_STATUS_RANGE);
     expect(!coex_json_write_string(writer, "\xff", 1) && !coex_json_write_value(writer, 0));
     expect(coex_json_write_string(writer, NULL, 0) && coex_json_write_end(writer));

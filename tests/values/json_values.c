@@ -49,8 +49,8 @@ TEST(numbers_convert_where_nothing_is_lost)
     expect(!coex_json_to_float(coex_json_null(), &real) && coex_last_status() == COEX_STATUS_KIND && real == -5);
     bool truth = false;
     expect(!coex_json_to_bool(coex_json_int(1), &truth) && coex_json_to_bool(coex_json_bool(true), &truth) && truth);
-    expect_eq(coex_json_float(INFINITY), 0);
-    expect_eq(coex_json_float(NAN), 0);
+    expect_eq(coex_json_float((double)INFINITY), 0);
+    expect_eq(coex_json_float((double)NAN), 0);
     expect_eq(coex_last_status(), COEX_STATUS_RANGE);
     expect_eq(coex_json_string("\xff", 1), 0);
     expect_eq(coex_last_status(), COEX_STATUS_TEXT);

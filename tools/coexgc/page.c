@@ -106,7 +106,7 @@ static const char *const page_style[] = {
     ".ui,.cards,table,.axis,.legend,footer,summary{font-family:system-ui,-apple-system,\"Segoe UI\",Roboto,\"Noto Sans\",\"DejaVu "
     "Sans\","
     "sans-serif;font-variant-numeric:tabular-nums lining-nums}\n",
-    ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:.75rem;margin:1.5rem 0 "
+    ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.75rem;margin:1.5rem 0 "
     "0;padding:0;list-style:none}\n",
     ".cards li{background:var(--card);border:1px solid var(--rule);border-radius:.6rem;padding:.75rem .9rem .7rem}\n",
     ".cards small{display:block;color:var(--soft);font-size:.78rem;line-height:1.35}\n",

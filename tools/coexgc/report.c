@@ -80,15 +80,22 @@ static double heap_used(const struct trace_heap *heap) { return heap->used; }
 static double heap_goal(const struct trace_heap *heap) { return heap->goal; }
 static double heap_live(const struct trace_heap *heap) { return heap->live; }
 
-static void report_heap_line(struct plot *plot, const struct trace *trace, report_heap_value value, const char *color, bool filled,
+/* What changes at the end of a cycle is drawn in steps; what grows in between is not. */
+static void report_heap_line(struct plot *plot, const struct trace *trace, report_heap_value value, const char *color, bool steps,
                              bool dashed)
 {
-    double *x = report_numbers(trace->heap_count), *y = report_numbers(trace->heap_count);
+    double *x = report_numbers(trace->heap_count * 2), *y = report_numbers(trace->heap_count * 2);
+    size_t count = 0;
     for (size_t i = 0; i < trace->heap_count; i++) {
-        x[i] = trace->heap[i].at;
-        y[i] = value(&trace->heap[i]);
+        if (steps && count > 0) {
+            x[count] = trace->heap[i].at;
+            y[count] = y[count - 1];
+            count++;
+        }
+        x[count] = trace->heap[i].at;
+        y[count++] = value(&trace->heap[i]);
     }
-    plot_line(plot, x, y, trace->heap_count, color, filled, dashed);
+    plot_line(plot, x, y, count, color, !steps, dashed);
     free(x);
     free(y);
 }
@@ -125,9 +132,9 @@ static void report_timeline(FILE *file, const struct trace *trace)
     plot_open(&plot, file, "timeline-plot", "Memory over time, with the cycles", about, "17rem");
     plot_grid(&plot);
     report_bands(&plot, trace);
-    report_heap_line(&plot, trace, heap_used, "used", true, false);
-    report_heap_line(&plot, trace, heap_goal, "goal", false, true);
-    report_heap_line(&plot, trace, heap_live, "live", false, false);
+    report_heap_line(&plot, trace, heap_used, "used", false, false);
+    report_heap_line(&plot, trace, heap_goal, "goal", true, true);
+    report_heap_line(&plot, trace, heap_live, "live", true, false);
     plot_close(&plot);
     plot_label_y(&plot, page_bytes);
     plot_label_seconds(&plot);
@@ -406,7 +413,7 @@ static void report_late(FILE *file, const struct trace *trace)
 
 static void report_answers(FILE *file, const struct trace *trace)
 {
-    if (trace->stop_count == 0) return;
+    if (trace->stop_count == 0 && trace->late_count == 0) return; /* a late thread may be all there is to tell */
     double *numbers = report_numbers(trace->stop_count), most = 1e-5;
     struct report_answers *rows = command_allocate(NULL, (trace->thread_count + 1) * sizeof *rows);
     size_t count = 0;

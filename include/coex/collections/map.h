@@ -2,19 +2,20 @@
  *
  * A map's kind, given once to coex_map_empty, says what its keys and values are:
  *   COEX_MAP_INTEGER  keys are plain 64-bit words
- *   COEX_MAP_FLOAT    keys are the bits of doubles, equal as numbers are: 0.0 and -0.0 are one key (kept as 0.0), and all NaNs are one key
+ *   COEX_MAP_FLOAT    keys are the bits of doubles, equal as numbers: 0.0 and -0.0 are one key (kept as 0.0), all NaNs are one key
  *   COEX_MAP_STRING   keys are strings, equal by content
  *   COEX_MAP_HANDLE   keys are reference words (a handle, an immediate, null), equal if they are the same word
  *   | COEX_MAP_REFERENCES   values are reference words; without it, plain bits
  *
- * Immutable: every function that changes something returns a new map that shares all but the path to the change. Time is a few steps
- * whatever the size: the hash of a key leads, five bits at a time, through nodes of up to 32 branches to a leaf of at most 48 entries.
+ * Immutable: every function that changes something returns a new map that shares all but the path to the change. Time is a few
+ * steps whatever the size: the hash of a key leads, five bits at a time, through nodes of up to 32 branches to a leaf of at most 48
+ * entries.
  *
  * Hashes are keyed with a seed drawn once per process: who does not know it can't choose keys that collide.
  *
- * Order. Keys, values, iterators and coex_map_each go through a map in an order that depends on nothing but its keys and the seed: leaves by
- * the top bits of the hash, entries of a leaf by its lowest bits. Equal maps have equal order within a process, however they were made; in
- * another process the order is another. */
+ * Order. Keys, values, iterators and coex_map_each go through a map in an order that depends on nothing but its keys and the seed:
+ * leaves by the top bits of the hash, entries of a leaf by its lowest bits. Equal maps have equal order within a process, however
+ * they were made; in another process the order is another. */
 #ifndef COEX_COLLECTIONS_MAP_H
 #define COEX_COLLECTIONS_MAP_H
 
@@ -59,18 +60,18 @@ COEX_API coex_handle coex_map_keys(coex_handle map);
 COEX_API coex_handle coex_map_values(coex_handle map);
 COEX_API coex_handle coex_map_key_set(coex_handle map);
 
-/* Calls `visit` for each entry until it returns false; true: it never did. `visit` may do what it likes, safepoints included, as long as
- * `map` stays rooted. */
+/* Calls `visit` for each entry until it returns false; true: it never did. `visit` may do what it likes, safepoints included, as
+ * long as `map` stays rooted. */
 COEX_API bool coex_map_each(coex_handle map, bool (*visit)(void *context, uint64_t key, uint64_t value), void *context);
 
-/* An iterator, one thread's. coex_map_next moves to the next entry and gives it (either pointer may be NULL); false at the end, without a
- * status. It is not a safepoint. */
+/* An iterator, one thread's. coex_map_next moves to the next entry and gives it (either pointer may be NULL); false at the end,
+ * without a status. It is not a safepoint. */
 COEX_API coex_handle coex_map_iterate(coex_handle map);
 COEX_API bool coex_map_next(coex_handle iterator, uint64_t *key, uint64_t *value);
 
-/* A builder (transient): begins as a copy of `map`, in constant time, and is changed in place by its thread. What is set gathers in a table
- * of its own beside the map and goes into it in one pass, sorted, at the latest when the builder finishes: so each node is made once.
- * After finish every function but coex_kind_of says COEX_STATUS_STALE. */
+/* A builder (transient): begins as a copy of `map`, in constant time, and is changed in place by its thread. What is set gathers in
+ * a table of its own beside the map and goes into it in one pass, sorted, at the latest when the builder finishes: so each node is
+ * made once. After finish every function but coex_kind_of says COEX_STATUS_STALE. */
 COEX_API coex_handle coex_map_builder(coex_handle map);
 COEX_API bool coex_map_builder_set(coex_handle builder, uint64_t key, uint64_t value); /* a safepoint. False: nothing changed */
 COEX_API bool coex_map_builder_remove(coex_handle builder, uint64_t key); /* a safepoint. True also if there was no such key */

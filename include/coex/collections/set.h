@@ -1,4 +1,5 @@
-/* Coex values: the set. A map without values (map.h): the same kinds of elements, the same tree, the same order, the same builders. */
+/* Coex values: the set. A map without values (map.h): the same kinds of elements, the same tree, the same order, the same builders.
+ * */
 #ifndef COEX_COLLECTIONS_SET_H
 #define COEX_COLLECTIONS_SET_H
 
@@ -25,8 +26,8 @@ COEX_API bool coex_set_is_subset(coex_handle part, coex_handle set);
 COEX_API coex_handle coex_set_add(coex_handle set, uint64_t element);
 COEX_API coex_handle coex_set_remove(coex_handle set, uint64_t element);
 
-/* Of two sets of the same kind; in intersect and minus, `other` may be a map with keys of that kind. Parts that the two share are not
- * looked at. A result that equals `set` is `set`. */
+/* Of two sets of the same kind; in intersect and minus, `other` may be a map with keys of that kind. Parts that the two share are
+ * not looked at. A result that equals `set` is `set`. */
 COEX_API coex_handle coex_set_union(coex_handle set, coex_handle other);
 COEX_API coex_handle coex_set_intersect(coex_handle set, coex_handle other);
 COEX_API coex_handle coex_set_minus(coex_handle set, coex_handle other);
@@ -34,8 +35,8 @@ COEX_API coex_handle coex_set_minus(coex_handle set, coex_handle other);
 /* The elements as a list, in order. */
 COEX_API coex_handle coex_set_to_list(coex_handle set);
 
-/* Calls `visit` for each element until it returns false; true: it never did. `visit` may do what it likes, safepoints included, as long
- * as `set` stays rooted. */
+/* Calls `visit` for each element until it returns false; true: it never did. `visit` may do what it likes, safepoints included, as
+ * long as `set` stays rooted. */
 COEX_API bool coex_set_each(coex_handle set, bool (*visit)(void *context, uint64_t element), void *context);
 
 /* An iterator, one thread's; false at the end, without a status. coex_set_next is not a safepoint. */
