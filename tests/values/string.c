@@ -1,44 +1,9 @@
 /*
  * Strings: what comes in is UTF-8, what is asked is answered, and what makes no sense is refused without harm.
  */
-#include "support/test.h"
+#include "support/strings.h"
 
-#include <coex/collections.h>
-#include <coex/gc_diag.h>
 #include <math.h>
-
-/* The runtime as users have it, or as COEX_GC_DEBUG says, and slots for what a test holds. */
-static coex_handle *begin(void)
-{
-    coex_gc_init();
-    return coex_gc_enter_frame(16);
-}
-
-static void end(coex_handle *slots)
-{
-    coex_gc_leave_frame(slots);
-    coex_gc_shutdown();
-}
-
-static coex_handle make(const char *text)
-{
-    coex_handle s = coex_string_from_c(text);
-    expect(s != 0);
-    return s;
-}
-
-static bool is_text(coex_handle s, const char *text)
-{
-    return s != 0 && coex_string_len(s) == strlen(text) && memcmp(coex_string_data(s), text, strlen(text)) == 0;
-}
-
-/* True if the last call failed so; and forgets it. */
-static bool failed(coex_status status)
-{
-    bool so = coex_last_status() == status;
-    coex_clear_status();
-    return so;
-}
 
 /* ---- UTF-8 ---------------------------------------------------------------------------------------------------- */
 

@@ -1,41 +1,7 @@
 /*
  * Strings: searching, replacing, splitting and joining, against a search that can't be wrong; in time for texts made to be slow.
  */
-#include "support/test.h"
-
-#include <coex/collections.h>
-#include <coex/gc_diag.h>
-
-static coex_handle *begin(void)
-{
-    coex_gc_init();
-    return coex_gc_enter_frame(16);
-}
-
-static void end(coex_handle *slots)
-{
-    coex_gc_leave_frame(slots);
-    coex_gc_shutdown();
-}
-
-static coex_handle make(const char *text)
-{
-    coex_handle s = coex_string_from_c(text);
-    expect(s != 0);
-    return s;
-}
-
-static bool is_text(coex_handle s, const char *text)
-{
-    return s != 0 && coex_string_len(s) == strlen(text) && memcmp(coex_string_data(s), text, strlen(text)) == 0;
-}
-
-static bool failed(coex_status status)
-{
-    bool so = coex_last_status() == status;
-    coex_clear_status();
-    return so;
-}
+#include "support/strings.h"
 
 /* ---- find --------------------------------------------------------------------------------------------------------- */
 
