@@ -120,4 +120,5 @@ TEST(other_builds_refuse_the_option)
     coex_gc_config config = default_config();
     config.barriers = true;
     ck_assert_int_eq(coex_gc_init_with(&config), test_is_checked() ? COEX_GC_OK : COEX_GC_EINVAL);
+    coex_gc_shutdown();
 }
