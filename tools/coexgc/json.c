@@ -76,6 +76,14 @@ static int json_take(struct json_reader *reader)
     return c;
 }
 
+/* What stands there is not what should: most often a file that was cut off. */
+static enum json_token json_refuse_instead(struct json_reader *reader, int c, const char *otherwise)
+{
+    if (c != EOF) return json_refuse(reader, "%s", otherwise);
+    if (reader->line == 1 && reader->column == 1) return json_refuse(reader, "the file is empty");
+    return json_refuse(reader, "the file ends too early: it is not complete");
+}
+
 static int json_take_space(struct json_reader *reader)
 {
     int c = json_peek(reader);
@@ -123,7 +131,7 @@ static bool json_read_hex(struct json_reader *reader, uint32_t *value)
         int c = json_take(reader);
         int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
         if (digit < 0) {
-            json_refuse(reader, c == EOF ? "the file ends inside a text" : "\\u wants four hexadecimal digits");
+            json_refuse(reader, c == EOF ? "the file ends inside a text: it is not complete" : "\\u wants four hexadecimal digits");
             return false;
         }
         *value = *value << 4 | (uint32_t)digit;
@@ -155,7 +163,7 @@ static bool json_read_escape(struct json_reader *reader)
     if (c == 'u') return json_read_unicode(reader);
     const char *found = c > 0 ? strchr(from, c) : NULL;
     if (found != NULL) return json_add(reader, to[found - from]);
-    json_refuse(reader, c == EOF ? "the file ends inside a text" : "an unknown escape in a text");
+    json_refuse(reader, c == EOF ? "the file ends inside a text: it is not complete" : "an unknown escape in a text");
     return false;
 }
 
@@ -185,7 +193,8 @@ static bool json_read_string(struct json_reader *reader)
 static enum json_token json_read_word(struct json_reader *reader, const char *word, enum json_token token)
 {
     for (; *word != '\0'; word++) {
-        if (json_take(reader) != *word) return json_refuse(reader, "this is not JSON");
+        int c = json_take(reader);
+        if (c != *word) return json_refuse_instead(reader, c, "this is not JSON");
     }
     return token;
 }
@@ -216,7 +225,7 @@ static enum json_token json_read_number(struct json_reader *reader)
         good = good && json_is_digit(*at);
         while (json_is_digit(*at)) at++;
     }
-    if (!good || *at != '\0') return json_refuse(reader, "this is not a number");
+    if (!good || *at != '\0') return json_refuse_instead(reader, json_peek(reader), "this is not a number");
     reader->number = strtod(digits, NULL);
     return JSON_NUMBER;
 }
@@ -258,8 +267,7 @@ static enum json_token json_read_value(struct json_reader *reader)
     } else if (c == 'n') {
         token = json_read_word(reader, "null", JSON_NULL);
     } else if (c == EOF) {
-        token = reader->line == 1 && reader->column == 1 ? json_refuse(reader, "the file is empty")
-                                                         : json_refuse(reader, "the file ends too early: it is not complete");
+        token = json_refuse_instead(reader, c, "");
     } else {
         token = json_refuse(reader, "this is not JSON");
     }
@@ -270,11 +278,11 @@ static enum json_token json_read_value(struct json_reader *reader)
 static enum json_token json_read_key(struct json_reader *reader)
 {
     int c = json_take_space(reader);
-    if (c == EOF) return json_refuse(reader, "the file ends too early: it is not complete");
-    if (c != '"') return json_refuse(reader, "a name in quotes is missing");
+    if (c != '"') return json_refuse_instead(reader, c, "a name in quotes is missing");
     json_take(reader);
     if (!json_read_string(reader)) return JSON_ERROR;
-    if (json_take_space(reader) != ':') return json_refuse(reader, "a colon is missing");
+    c = json_take_space(reader);
+    if (c != ':') return json_refuse_instead(reader, c, "a colon is missing");
     json_take(reader);
     reader->expect = EXPECT_VALUE;
     return JSON_KEY;
@@ -288,8 +296,7 @@ static enum json_token json_read_comma(struct json_reader *reader)
     int c = json_take_space(reader);
     char open = reader->open[reader->depth - 1];
     if (c == (open == '{' ? '}' : ']')) return json_close_level(reader);
-    if (c == EOF) return json_refuse(reader, "the file ends too early: it is not complete");
-    if (c != ',') return json_refuse(reader, "a comma is missing");
+    if (c != ',') return json_refuse_instead(reader, c, "a comma is missing");
     json_take(reader);
     return open == '{' ? json_read_key(reader) : json_read_value(reader);
 }
