@@ -86,7 +86,10 @@ static coex_handle api_value(const char *function, coex_handle value)
     return value;
 }
 
-static const struct cx_type *api_type(void *payload) { return cx_type_at(&cx_world.types, cx_header_type(cx_header_read(payload))); }
+static const struct cx_type *api_type(void *payload)
+{
+    return cx_type_at(&cx_world.types, cx_header_type(cx_header_read(payload)));
+}
 
 uint64_t coex_gc_size(coex_handle h)
 {
@@ -144,21 +147,14 @@ void coex_gc_store_slow(coex_handle object, uint64_t offset, coex_handle value)
     cx_barrier_store_self(self, api_field("coex_gc_store", object, offset), value);
 }
 
-/* After a store with the witness's lock: what the field holds now. */
-static void api_witness(coex_handle object, uint64_t offset, coex_handle value)
-{
-    cx_witness_note_locked(object, offset, value);
-    cx_mutex_unlock(cx_witness_lock());
-}
-
 coex_handle coex_gc_exchange(coex_handle object, uint64_t offset, coex_handle value)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_exchange");
     cx_a64 *field = api_field("coex_gc_exchange", object, offset);
     api_value("coex_gc_exchange", value);
-    if (cx_witness_is_on()) cx_mutex_lock(cx_witness_lock()); /* INV-WITNESS-1 */
+    cx_witness_begin_store();
     coex_handle before = cx_barrier_exchange_self(self, field, value);
-    if (cx_witness_is_on()) api_witness(object, offset, value);
+    cx_witness_end_store(object, offset, value);
     return before;
 }
 
@@ -167,9 +163,9 @@ bool coex_gc_compare_exchange(coex_handle object, uint64_t offset, coex_handle *
     struct cx_thread *self = cx_thread_need_managed("coex_gc_compare_exchange");
     cx_a64 *field = api_field("coex_gc_compare_exchange", object, offset);
     api_value("coex_gc_compare_exchange", desired);
-    if (cx_witness_is_on()) cx_mutex_lock(cx_witness_lock()); /* INV-WITNESS-1 */
+    cx_witness_begin_store();
     bool done = cx_barrier_compare_exchange_self(self, field, expected, desired);
-    if (cx_witness_is_on()) api_witness(object, offset, done ? desired : *expected);
+    cx_witness_end_store(object, offset, done ? desired : *expected);
     return done;
 }
 

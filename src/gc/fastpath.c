@@ -83,15 +83,12 @@ void coex_gc_store(coex_handle object, uint64_t offset, coex_handle value)
         if (cx_header_has(cx_a64_load_relaxed(cx_a64_at(header)), CX_HEADER_FROZEN))
             cx_fatal("coex_gc_store: handle %llu is frozen", (unsigned long long)object);
     }
-    if (cx_witness_is_on()) cx_mutex_lock(cx_witness_lock()); /* INV-WITNESS-1 */
+    cx_witness_begin_store();
     if (CX_CHECKED && coex_gc_self->barrier != 0)
         coex_gc_store_slow(object, offset, value);
     else
         coex_fast_store(fastpath_index(object), offset, value);
-    if (cx_witness_is_on()) {
-        cx_witness_note_locked(object, offset, value);
-        cx_mutex_unlock(cx_witness_lock());
-    }
+    cx_witness_end_store(object, offset, value);
 }
 
 coex_handle *coex_gc_enter_frame(uint64_t num_slots)

@@ -5,7 +5,7 @@
  * INV-VERIFY-2  The sweep touches nothing that is marked: each marked handle still has its object, header, references and space.
  *
  * Born objects are being filled by threads that do not wait for us. Which of them are complete is settled by one more flush: the
- * handles allocated before it, less those that threads hold when they answer, name objects made before the answer. */
+ * handles allocated before it, less those that threads hold when they answer or leave, name objects made before the answer. */
 #ifndef CX_GC_VERIFY_H
 #define CX_GC_VERIFY_H
 

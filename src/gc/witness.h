@@ -17,8 +17,21 @@ cx_mutex *cx_witness_lock(void);
 
 static inline bool cx_witness_is_on(void) { return CX_CHECKED && cx_world.config.barriers; }
 
-/* With the lock, after a barriered store. */
+/* What the field of an object holds now. With the lock. */
 void cx_witness_note_locked(coex_handle object, uint64_t offset, coex_handle value);
+
+/* Around a barriered store: INV-WITNESS-1. */
+static inline void cx_witness_begin_store(void)
+{
+    if (cx_witness_is_on()) cx_mutex_lock(cx_witness_lock());
+}
+
+static inline void cx_witness_end_store(coex_handle object, uint64_t offset, coex_handle value)
+{
+    if (!cx_witness_is_on()) return;
+    cx_witness_note_locked(object, offset, value);
+    cx_mutex_unlock(cx_witness_lock());
+}
 
 /* Compares all there are, forgets those of the dead, writes down those that are new. */
 void cx_witness_look_gct(void);

@@ -28,6 +28,21 @@ static inline void both_ways(void (*test)(void))
     way_threads = 1;
 }
 
+/* Small, so that cycles never end, and each is verified; the environment has the last word. */
+static inline coex_gc_config way_small_config(void)
+{
+    coex_gc_config config;
+    coex_gc_config_default(&config);
+    config.gc_threads = way_threads;
+    config.max_handles = 1 << 22; /* the verifier has a bit for each */
+    config.initial_heap = MIB;
+    config.initial_handles = 4096;
+    config.percent = 50;
+    config.verify = true;
+    config.poison = true;
+    return config;
+}
+
 /* No cycle but those that the test asks for; what is freed is poisoned, and marks are verified. */
 static inline coex_gc_config way_config(void)
 {

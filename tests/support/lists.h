@@ -4,11 +4,10 @@
 #ifndef COEX_TESTS_SUPPORT_LISTS_H
 #define COEX_TESTS_SUPPORT_LISTS_H
 
-#include "support/objects.h"
+#include "support/values.h"
 
 #include <coex/collections/list.h>
 
-static uint32_t pair_type;
 static bool of_handles;
 static __thread coex_handle *held; /* a slot: the caller keeps what he passes in rooted */
 
@@ -19,39 +18,14 @@ static inline coex_handle hold(coex_handle h)
     return h;
 }
 
-static inline void begin(const coex_gc_config *config)
+static inline void begin(coex_gc_config config)
 {
-    start_with(config);
-    pair_type = type_pair();
+    values_start(config);
     held = coex_gc_enter_frame(1);
 }
 
-/* Unlike most tests these take their debugging options from the environment, so that all of them can be run with stress=1. */
-static inline void start(void)
-{
-    coex_gc_config config;
-    coex_gc_config_default(&config);
-    config.initial_heap = MIB;
-    config.percent = 50;
-    begin(&config);
-}
-
-static inline void start_hostile(void)
-{
-    coex_gc_config config = default_config();
-    config.initial_heap = MIB;
-    config.max_handles = 1 << 20;
-    config.stress = 3;
-    config.verify = config.poison = true;
-    begin(&config);
-}
-
-static inline void end(void)
-{
-    coex_gc_collect();
-    ck_assert_int_eq(coex_gc_validate_heap(), 0);
-    coex_gc_shutdown();
-}
+static inline void start(void) { begin(values_config()); }
+static inline void start_hostile(void) { begin(values_hostile_config()); }
 
 /* A new element: the word, or an object, or now and then an immediate. */
 static inline coex_handle element(uint64_t word)
@@ -88,13 +62,6 @@ static inline void expect_numbers(coex_handle list, uint64_t first, uint64_t cou
         expect(words != NULL);
         for (uint64_t i = 0; i < run; i++) expect_eq(words[i], first + at + i);
     }
-}
-
-static inline void expect_status(bool failed, coex_status status)
-{
-    expect(failed);
-    expect_eq(coex_last_status(), status);
-    coex_clear_status();
 }
 
 #endif

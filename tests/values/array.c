@@ -2,7 +2,7 @@
  * Arrays against a model that copies: random operations on several arrays that share buffers, with elements of all sizes; two appends to one
  * value; slices; builders; bad input; memory that runs out; threads that append to the same value.
  */
-#include "support/objects.h"
+#include "support/values.h"
 
 #include <coex/collections/array.h>
 #include <coex/collections/cell.h>
@@ -14,31 +14,7 @@ struct model {
     uint64_t count;
 };
 
-static uint32_t pair_type;
-
-static void start(void)
-{
-    coex_gc_config config;
-    coex_gc_config_default(&config);
-    config.initial_heap = MIB;
-    config.percent = 50;
-    start_with(&config);
-    pair_type = type_pair();
-}
-
-static void end(void)
-{
-    coex_gc_collect();
-    ck_assert_int_eq(coex_gc_validate_heap(), 0);
-    coex_gc_shutdown();
-}
-
-static void expect_status(bool failed, coex_status status)
-{
-    expect(failed);
-    expect_eq(coex_last_status(), status);
-    coex_clear_status();
-}
+static void start(void) { values_start(values_config()); }
 
 /* ---- the model ------------------------------------------------------------------------------------------------- */
 
@@ -173,12 +149,7 @@ TEST_TIMEOUT(random_operations_on_elements_of_any_size_are_those_of_a_model, 60)
 
 TEST_TIMEOUT(random_operations_are_right_with_a_cycle_at_every_chance, 60)
 {
-    coex_gc_config config = default_config();
-    config.initial_heap = MIB;
-    config.max_handles = 1 << 20;
-    config.stress = 3;
-    config.verify = config.poison = true;
-    start_with(&config);
+    values_start(values_hostile_config());
     run_model(test_is_sanitized() ? 100 : 400, 8);
     end();
 }
@@ -317,17 +288,12 @@ static void expect_refused(coex_handle bad)
     coex_gc_leave_frame(slot);
 }
 
+static coex_handle of_another_kind(void) { return coex_cell_new(0); }
+
 TEST(null_immediates_and_other_objects_are_of_the_wrong_kind)
 {
     start();
-    coex_handle *slot = coex_gc_enter_frame(1);
-    expect_refused(0);
-    expect_refused(COEX_IMMEDIATE(5));
-    slot[0] = new_pair(pair_type, 0, 1);
-    expect_refused(slot[0]);
-    slot[0] = coex_cell_new(0);
-    expect_refused(slot[0]);
-    coex_gc_leave_frame(slot);
+    each_wrong_kind(expect_refused, of_another_kind);
     end();
 }
 

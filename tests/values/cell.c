@@ -1,7 +1,7 @@
 /*
  * Cells and mutable arrays: what one thread does, bad input, what dies, and threads that update the same words while cycles run.
  */
-#include "support/objects.h"
+#include "support/values.h"
 
 #include <coex/collections/array.h>
 #include <coex/collections/cell.h>
@@ -9,44 +9,11 @@
 
 enum { THREADS = 4, WORDS = 8 };
 
-static uint32_t pair_type;
+static void start(void) { values_start(values_config()); }
 
-static void start(void)
-{
-    coex_gc_config config;
-    coex_gc_config_default(&config);
-    config.initial_heap = MIB;
-    config.percent = 50;
-    start_with(&config);
-    pair_type = type_pair();
-}
-
-static void start_hostile(void)
-{
-    coex_gc_config config = default_config();
-    config.initial_heap = MIB;
-    config.max_handles = 1 << 20;
-    config.stress = 3;
-    config.verify = config.poison = true;
-    start_with(&config);
-    pair_type = type_pair();
-}
-
-static void end(void)
-{
-    coex_gc_collect();
-    ck_assert_int_eq(coex_gc_validate_heap(), 0);
-    coex_gc_shutdown();
-}
+static void start_hostile(void) { values_start(values_hostile_config()); }
 
 static uint64_t value_of(coex_handle h) { return ((const pair *)coex_gc_handle_deref(h))->value; }
-
-static void expect_status(bool failed, coex_status status)
-{
-    expect(failed);
-    expect_eq(coex_last_status(), status);
-    coex_clear_status();
-}
 
 /* ---- one thread ---------------------------------------------------------------------------------------------------- */
 
@@ -210,17 +177,12 @@ static void expect_refused(coex_handle bad)
     expect_status(coex_mutable_array_to_array(bad, 0, 0) == 0, COEX_STATUS_KIND);
 }
 
+static coex_handle of_another_kind(void) { return coex_list_empty(false); }
+
 TEST(null_immediates_and_other_objects_are_of_the_wrong_kind)
 {
     start();
-    coex_handle *slot = coex_gc_enter_frame(1);
-    expect_refused(0);
-    expect_refused(COEX_IMMEDIATE(1));
-    slot[0] = new_pair(pair_type, 0, 1);
-    expect_refused(slot[0]);
-    slot[0] = coex_list_empty(false);
-    expect_refused(slot[0]);
-    coex_gc_leave_frame(slot);
+    each_wrong_kind(expect_refused, of_another_kind);
     end();
 }
 

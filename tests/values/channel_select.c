@@ -14,21 +14,6 @@ static uint64_t run_seed;
 
 static coex_handle channel_at(unsigned i) { return coex_gc_global_load(&shared[i]); }
 
-/* Small, so that cycles never end; the environment has the last word. */
-static coex_gc_config small_config(void)
-{
-    coex_gc_config config;
-    coex_gc_config_default(&config);
-    config.gc_threads = way_threads;
-    config.max_handles = 1 << 22; /* the verifier has a bit for each */
-    config.initial_heap = MIB;
-    config.initial_handles = 4096;
-    config.percent = 50;
-    config.verify = true;
-    config.poison = true;
-    return config;
-}
-
 static void start_channels(const coex_gc_config *config, unsigned count, const uint64_t *capacities, unsigned kinds, bool handles)
 {
     start_with(config);
@@ -44,7 +29,7 @@ static void start_channels(const coex_gc_config *config, unsigned count, const u
 
 static void start_plain(unsigned count, uint64_t capacity)
 {
-    coex_gc_config config = small_config();
+    coex_gc_config config = way_small_config();
     start_channels(&config, count, &capacity, 1, false);
 }
 
@@ -310,7 +295,7 @@ static void chaos(void)
     uint64_t word;
     run_seed = way_seed;
     sent = sent_sum = received = received_sum = 0;
-    coex_gc_config config = small_config();
+    coex_gc_config config = way_small_config();
     start_channels(&config, CHANNELS, capacities, CHANNELS, true);
     run_threads_native(THREADS, chaos_main, &rounds);
     for (unsigned i = 0; i < CHANNELS; i++) {

@@ -15,24 +15,9 @@ static uint64_t run_seed;
 
 static coex_handle channel_now(void) { return coex_gc_global_load(&shared); }
 
-/* Small, so that cycles never end; the environment has the last word. */
-static coex_gc_config small_config(void)
-{
-    coex_gc_config config;
-    coex_gc_config_default(&config);
-    config.gc_threads = way_threads;
-    config.max_handles = 1 << 22; /* the verifier has a bit for each */
-    config.initial_heap = MIB;
-    config.initial_handles = 4096;
-    config.percent = 50;
-    config.verify = true;
-    config.poison = true;
-    return config;
-}
-
 static void start_channel(uint64_t capacity, bool handles)
 {
-    coex_gc_config config = small_config();
+    coex_gc_config config = way_small_config();
     start_with(&config);
     nodes_init();
     shared = 0; /* of a life before, maybe */

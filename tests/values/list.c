@@ -388,7 +388,7 @@ TEST(two_builders_of_one_list_do_not_see_each_other)
 TEST(a_finished_builder_is_stale_and_keeps_nothing_alive)
 {
     coex_gc_config config = quiet_config();
-    begin(&config);
+    begin(config);
     coex_handle *slot = coex_gc_enter_frame(3);
     slot[0] = coex_list_empty(true);
     slot[0] = coex_list_builder(slot[0]);
@@ -412,7 +412,7 @@ TEST(a_finished_builder_is_stale_and_keeps_nothing_alive)
 TEST(a_popped_word_keeps_nothing_alive)
 {
     coex_gc_config config = quiet_config();
-    begin(&config);
+    begin(config);
     coex_handle *slot = coex_gc_enter_frame(3);
     slot[0] = coex_list_empty(true);
     slot[0] = coex_list_builder(slot[0]);
@@ -504,7 +504,7 @@ TEST(a_list_of_handles_becomes_an_array_of_the_same_handles_and_back)
 TEST(a_list_keeps_only_what_is_in_it_alive)
 {
     coex_gc_config config = quiet_config();
-    begin(&config);
+    begin(config);
     of_handles = true;
     coex_handle *slot = coex_gc_enter_frame(3);
     slot[0] = coex_list_empty(true);
@@ -525,7 +525,7 @@ TEST(a_list_keeps_only_what_is_in_it_alive)
 TEST(plain_words_keep_nothing_alive)
 {
     coex_gc_config config = quiet_config();
-    begin(&config);
+    begin(config);
     coex_handle *slot = coex_gc_enter_frame(3);
     slot[0] = coex_list_empty(false);
     slot[1] = new_pair(pair_type, 0, 1);

@@ -39,17 +39,12 @@ static void expect_refused(coex_handle bad)
     coex_gc_leave_frame(slot);
 }
 
+static coex_handle of_another_kind(void) { return coex_cell_new(0); }
+
 TEST(null_immediates_and_other_objects_are_of_the_wrong_kind)
 {
     start();
-    coex_handle *slot = coex_gc_enter_frame(1);
-    expect_refused(0);
-    expect_refused(COEX_IMMEDIATE(5));
-    slot[0] = new_pair(pair_type, 0, 1);
-    expect_refused(slot[0]);
-    slot[0] = coex_cell_new(0);
-    expect_refused(slot[0]);
-    coex_gc_leave_frame(slot);
+    each_wrong_kind(expect_refused, of_another_kind);
     end();
 }
 
@@ -239,7 +234,7 @@ static void run_all_or_nothing(bool handles)
     config.initial_heap = MIB;
     config.heap_limit = 4 * MIB;
     config.poison = true;
-    begin(&config);
+    begin(config);
     coex_handle *slot = coex_gc_enter_frame(2);
     slot[0] = coex_list_empty(handles);
     slot[0] = coex_list_builder(slot[0]);

@@ -1,0 +1,69 @@
+/*
+ * What the tests of the values share: runtimes that collect often, the end of one, and how a call is refused.
+ *
+ * Unlike most tests these take their debugging options from the environment, so that all of them can be run with stress=1.
+ */
+#ifndef COEX_TESTS_SUPPORT_VALUES_H
+#define COEX_TESTS_SUPPORT_VALUES_H
+
+#include "support/objects.h"
+
+#include <coex/collections/value.h>
+
+static uint32_t pair_type;
+
+/* Small, so that cycles never end. */
+static inline coex_gc_config values_config(void)
+{
+    coex_gc_config config;
+    coex_gc_config_default(&config);
+    config.initial_heap = MIB;
+    config.percent = 50;
+    return config;
+}
+
+/* A cycle at every chance, whatever the environment says. */
+static inline coex_gc_config values_hostile_config(void)
+{
+    coex_gc_config config = default_config();
+    config.initial_heap = MIB;
+    config.max_handles = 1 << 20;
+    config.stress = 3;
+    config.verify = config.poison = true;
+    return config;
+}
+
+static inline void values_start(coex_gc_config config)
+{
+    start_with(&config);
+    pair_type = type_pair();
+}
+
+static inline void end(void)
+{
+    coex_gc_collect();
+    ck_assert_int_eq(coex_gc_validate_heap(), 0);
+    coex_gc_shutdown();
+}
+
+static inline void expect_status(bool failed, coex_status status)
+{
+    expect(failed);
+    expect_eq(coex_last_status(), status);
+    coex_clear_status();
+}
+
+/* Null, an immediate, an object of the user's, and a value of another kind, each handed to `refused`. */
+static inline void each_wrong_kind(void (*refused)(coex_handle bad), coex_handle (*other)(void))
+{
+    coex_handle *slot = coex_gc_enter_frame(1);
+    refused(0);
+    refused(COEX_IMMEDIATE(5));
+    slot[0] = new_pair(pair_type, 0, 1);
+    refused(slot[0]);
+    slot[0] = other();
+    refused(slot[0]);
+    coex_gc_leave_frame(slot);
+}
+
+#endif
