@@ -16,6 +16,8 @@
  *   4. A function writes only the slots of its own frame; another frame's only through coex_gc_set_root / coex_gc_set_slot.
  *   5. A raw address is dead after the next safepoint.
  *   6. An object whose type is not MUTABLE is complete at the next safepoint after its allocation.
+ *      One exception: any thread may at any time write a plain word of it that only remembers what can be computed from the rest (a
+ *      hash), whole, by a relaxed atomic store: the object may be copied at that moment, and the write be lost, which must do no harm.
  *   7. Blocking is done in native mode.
  *
  * Errors. Exhaustion (memory, handles, threads) gives the null handle or a code, after the embedder's out_of_memory handler had
@@ -114,7 +116,8 @@ COEX_API void coex_gc_init(void);
 COEX_API int coex_gc_init_with(const coex_gc_config *config);
 
 /* Waits for a running cycle, ends the GC thread, gives everything back; coex_gc_init may follow again. The caller must be the
- * only managed thread. Without a runtime: a no-op. */
+ * only managed thread. Threads may come (to wait, and find no runtime), go, and sit in native mode meanwhile. Without a runtime: a
+ * no-op. */
 COEX_API void coex_gc_shutdown(void);
 
 /* For libraries on top: `hook` runs at the end of every init from now on (and at once if the runtime is up), on the thread that
@@ -171,7 +174,8 @@ COEX_API coex_handle coex_gc_alloc(uint64_t size, uint32_t type_id);
 COEX_API coex_handle coex_gc_alloc_at(uint64_t size, uint32_t type_id, void **payload);
 
 /* The payload's address, NULL for 0; valid until the next safepoint. Not for immediates. A handle that names no object is reported in
- * `checked` builds; otherwise it gives NULL, unless it is 2^32 or more and far beyond the table, where reading may fault. */
+ * `checked` builds; otherwise it gives NULL, unless it is 2^32 or more and far beyond the table, where reading may fault, as it does
+ * without a runtime. */
 COEX_API void *coex_gc_handle_deref(coex_handle h);
 
 COEX_API uint64_t coex_gc_size(coex_handle h);    /* payload bytes; 0 for null */
@@ -292,7 +296,7 @@ COEX_API void coex_gc_leave_native(void);
 
 /* Callbacks: managed mode within native mode, nestable, with balanced frames in between. A thread that the runtime has never seen is
  * attached by its first enter_managed, is in native mode outside of these pairs, and is detached when it exits. Both are safepoints.
- * False: no room for another thread. */
+ * False, with the thread as it was: no room for another thread, or no runtime (COEX_GC_ESTATE): not yet, or shut down meanwhile. */
 COEX_API bool coex_gc_enter_managed(void);
 COEX_API void coex_gc_leave_managed(void);
 

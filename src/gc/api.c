@@ -324,7 +324,7 @@ void coex_gc_global_store(coex_handle *where, coex_handle value)
 void coex_gc_register_thread(void)
 {
     api_need_runtime("coex_gc_register_thread");
-    if (cx_thread_self() == NULL) cx_attach_self();
+    if (cx_thread_self() == NULL && !cx_attach_self()) api_need_runtime("coex_gc_register_thread"); /* gone meanwhile? */
 }
 
 void coex_gc_unregister_thread(void)
@@ -354,7 +354,8 @@ coex_handle coex_gc_spawn_attach(coex_gc_spawn *spawn)
     api_need_runtime("coex_gc_spawn_attach");
     struct cx_thread *thread = (struct cx_thread *)(void *)spawn;
     if (spawn == NULL || !cx_spawn_attach(thread))
-        cx_fatal("coex_gc_spawn_attach: the thread is registered already, or the record was attached or cancelled before");
+        cx_fatal("coex_gc_spawn_attach: the thread is registered already, or the record was attached or cancelled before, or is of "
+                 "a runtime that was shut down");
     return thread->shadow->base[1];
 }
 
@@ -416,15 +417,10 @@ void coex_gc_leave_native(void) { cx_transition_leave_self(cx_thread_need_self("
 
 bool coex_gc_enter_managed(void)
 {
-    api_need_runtime("coex_gc_enter_managed");
     struct cx_thread *self = cx_thread_self();
-    if (self == NULL) {
-        if (!cx_attach_self()) return false;
-        /* Outside of callbacks a foreign thread is in native mode. */
-        self = cx_thread_need_self("coex_gc_enter_managed");
-        cx_transition_enter_self(self);
-    }
-    cx_transition_enter_managed_self(self);
+    if (self != NULL && cx_transition_enter_managed_self(self)) return true;
+    if (!cx_attach_self()) return false; /* as it does if the runtime was shut down while it came back */
+    cx_transition_attached_self();
     return true;
 }
 

@@ -53,7 +53,7 @@ static void barrier_note_slot(struct cx_thread *self, const coex_handle *slot, c
         struct cx_shadow *stack = cx_stack_at(&cx_world.stacks, i);
         uint32_t state = cx_a32_load_acquire(&stack->state);
         if (state != CX_SHADOW_SUSPENDED && state != CX_SHADOW_CLAIMED) continue;
-        if (stack != self->shadow && slot >= stack->base && slot < stack->end) cx_shadow_note_change(stack, slot, value);
+        if (stack != self->shadow && cx_stack_holds(stack, slot)) cx_shadow_note_change(stack, slot, value);
     }
     cx_mutex_unlock(&cx_world.stacks.lock);
 }

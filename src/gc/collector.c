@@ -133,14 +133,6 @@ static void collector_init_locks(struct cx_collector *collector)
     cx_cond_init(&collector->ended);
 }
 
-static void collector_fini_locks(struct cx_collector *collector)
-{
-    cx_cond_fini(&collector->ended);
-    cx_cond_fini(&collector->asked);
-    cx_mutex_fini(&collector->lock);
-    cx_mutex_fini(&collector->role);
-}
-
 /* False: the system gives no thread. */
 static bool collector_start_thread(struct cx_collector *collector)
 {
@@ -149,19 +141,26 @@ static bool collector_start_thread(struct cx_collector *collector)
     return collector->has_thread || cx_collector_steps();
 }
 
+/* The locks stay from one life to the next, for requests that come too late. */
 int cx_collector_start(void)
 {
     struct cx_collector *collector = &collector_state;
-    *collector = (struct cx_collector){.trimmed = true};
-    collector_init_locks(collector);
+    if (cx_world.collector == NULL) collector_init_locks(collector);
     cx_world.collector = collector;
-    if (collector_start_thread(collector)) return COEX_GC_OK;
-    cx_world.collector = NULL;
-    collector_fini_locks(collector);
-    return cx_error_set(COEX_GC_ETHREAD, "the GC thread could not be started");
+    cx_mutex_lock(&collector->lock);
+    collector->pending = collector->running = collector->stopping = collector->has_thread = false;
+    collector->started = 0;
+    collector->last = (struct cx_cycle_stats){0};
+    collector->visits = NULL;
+    collector->trimmed = true;
+    collector->cycle = (struct cx_cycle){0};
+    bool started = collector_start_thread(collector);
+    collector->stopping = !started;
+    cx_mutex_unlock(&collector->lock);
+    return started ? COEX_GC_OK : cx_error_set(COEX_GC_ETHREAD, "the GC thread could not be started");
 }
 
-void cx_collector_stop(void)
+void cx_collector_close(void)
 {
     struct cx_collector *collector = cx_world.collector;
     cx_mutex_lock(&collector->lock);
@@ -169,8 +168,13 @@ void cx_collector_stop(void)
     cx_cond_broadcast(&collector->asked);
     cx_cond_broadcast(&collector->ended);
     cx_mutex_unlock(&collector->lock);
+}
+
+void cx_collector_stop(void)
+{
+    struct cx_collector *collector = cx_world.collector;
     if (collector->has_thread) cx_os_thread_join(&collector->thread);
-    /* Threads that wait for a cycle in native mode have been woken; they use the lock once more. */
+    /* Threads that wait for a cycle in native mode have been woken; they must not wait for one of the next life. */
     cx_mutex_lock(&collector->lock);
     while (collector->waiters != 0) {
         cx_mutex_unlock(&collector->lock);
@@ -178,8 +182,6 @@ void cx_collector_stop(void)
         cx_mutex_lock(&collector->lock);
     }
     cx_mutex_unlock(&collector->lock);
-    cx_world.collector = NULL;
-    collector_fini_locks(collector);
 }
 
 /* --------------------------------------------------------------- stepping */
@@ -188,7 +190,7 @@ void cx_collector_stop(void)
 static bool collector_ensure_running(struct cx_collector *collector)
 {
     cx_mutex_lock(&collector->lock);
-    if (!collector->running && collector->pending) collector_begin_locked(collector);
+    if (!collector->running && collector->pending && !collector->stopping) collector_begin_locked(collector);
     bool running = collector->running;
     cx_mutex_unlock(&collector->lock);
     return running;
@@ -225,7 +227,7 @@ bool cx_collector_step(struct cx_thread *self, uint64_t nanoseconds)
 
 static void collector_ask_locked(struct cx_collector *collector)
 {
-    if (collector->pending) return;
+    if (collector->pending || collector->stopping) return;
     collector->pending = true;
     cx_a32_store_relaxed(&cx_world.collecting, 1);
     if (!collector_start_thread(collector)) cx_fatal("no GC thread could be started after a fork");
@@ -260,10 +262,10 @@ uint64_t cx_collector_current(void)
 }
 
 /* Without a GC thread whoever waits does the work, if nobody else does. The caller is in native mode: the slices answer for it. */
-static void collector_work_while_waiting(struct cx_collector *collector)
+static void collector_work_while_waiting(struct cx_collector *collector, uint64_t nanoseconds)
 {
     cx_mutex_unlock(&collector->lock);
-    if (!cx_collector_step(NULL, (uint64_t)COLLECTOR_TICK_MS * 1000000)) cx_os_sleep_ns(COLLECTOR_NAP_NS);
+    if (!cx_collector_step(NULL, nanoseconds)) cx_os_sleep_ns(COLLECTOR_NAP_NS);
     cx_mutex_lock(&collector->lock);
 }
 
@@ -274,7 +276,7 @@ static void collector_wait_locked(struct cx_collector *collector, uint64_t numbe
         bool coming = collector->running && collector->started >= number;
         if (collector->stopping && !coming) break;
         if (cx_collector_steps())
-            collector_work_while_waiting(collector);
+            collector_work_while_waiting(collector, (uint64_t)COLLECTOR_TICK_MS * 1000000);
         else
             cx_cond_wait(&collector->ended, &collector->lock);
     }
@@ -287,6 +289,25 @@ void cx_collector_wait(uint64_t number)
     cx_mutex_lock(&collector->lock);
     collector_wait_locked(collector, number);
     cx_mutex_unlock(&collector->lock);
+}
+
+bool cx_collector_rests(uint64_t nanoseconds)
+{
+    struct cx_collector *collector = cx_world.collector;
+    uint64_t until = cx_os_now_ns() + nanoseconds;
+    bool rests;
+    cx_mutex_lock(&collector->lock);
+    for (;;) {
+        rests = !collector->running && (!collector->pending || collector->stopping);
+        uint64_t now = cx_os_now_ns();
+        if (rests || now >= until) break;
+        if (cx_collector_steps())
+            collector_work_while_waiting(collector, until - now);
+        else
+            cx_cond_wait_for(&collector->ended, &collector->lock, until - now);
+    }
+    cx_mutex_unlock(&collector->lock);
+    return rests;
 }
 
 void cx_collector_visit(struct cx_visit *visit)

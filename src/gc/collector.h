@@ -11,7 +11,11 @@
 #include "gc/cycle.h"
 
 int cx_collector_start(void);
-void cx_collector_stop(void); /* waits for a running cycle */
+/* In the order of a shutdown: no cycle begins any more, and nobody waits for one; is there none, within that time?; the GC thread ends.
+ * Requests go on to be harmless: they find nobody to serve them. */
+void cx_collector_close(void);
+bool cx_collector_rests(uint64_t nanoseconds);
+void cx_collector_stop(void);
 
 /* Ask for a cycle, unless one is pending or running. */
 void cx_collector_async(void);

@@ -1,6 +1,7 @@
 /* See runtime.h. Init and fini exclude each other by a lock; everything else checks the generation. */
 #include "gc/runtime.h"
 
+#include "base/point.h"
 #include "gc/attach.h"
 #include "gc/collector.h"
 #include "gc/error.h"
@@ -12,7 +13,7 @@
 
 #include <stdio.h>
 
-bool cx_runtime_is_up(void) { return cx_a64_load_acquire(&cx_world.generation) % 2 == 1; }
+bool cx_runtime_is_up(void) { return cx_world_is_up(); }
 
 /* For the one line before an abort. */
 static void runtime_describe(char *text, size_t room)
@@ -44,11 +45,6 @@ static int runtime_up_grey(void) { return cx_grey_init(&cx_world.grey, &cx_world
 static int runtime_up_stacks(void) { return cx_stacks_init(&cx_world.stacks); }
 static int runtime_up_registry(void) { return cx_registry_init(&cx_world.registry); }
 static int runtime_up_events(void) { return cx_event_listen(&cx_world.events); }
-static int runtime_up_collector(void)
-{
-    cx_pace_init();
-    return cx_collector_start();
-}
 
 static int runtime_up_weak(void)
 {
@@ -65,7 +61,7 @@ static void runtime_down_stacks(void) { cx_stacks_fini(&cx_world.stacks); }
 static void runtime_down_registry(void) { cx_registry_fini(&cx_world.registry); }
 static void runtime_down_events(void) { cx_event_deafen(&cx_world.events); }
 
-/* In this order up, in the reverse one down. */
+/* In this order up, in the reverse one down. The collector comes after all of them, and stops before them. */
 static const struct runtime_part {
     int (*up)(void);
     void (*down)(void);
@@ -82,7 +78,6 @@ static const struct runtime_part {
     {cx_finalize_init, cx_finalize_fini},
     {cx_witness_init, cx_witness_fini},
     {runtime_up_events, runtime_down_events},
-    {runtime_up_collector, cx_collector_stop},
 };
 
 enum { RUNTIME_PARTS = sizeof runtime_parts / sizeof runtime_parts[0] };
@@ -92,9 +87,29 @@ static void runtime_take_down(int parts)
     while (parts > 0) runtime_parts[--parts].down();
 }
 
+static void runtime_refuse_thread(const struct cx_thread *thread)
+{
+    cx_fatal("coex_gc_shutdown: thread %llu is still registered and in managed code",
+             (unsigned long long)cx_a64_load_relaxed(&thread->os_id));
+}
+
+/* INV-THREAD-5. After the collector has stopped: a cycle would wait for a thread that it can't claim. */
+static void runtime_shut_out_threads(void)
+{
+    CX_POINT("shutdown-before-claims");
+    uint32_t count = cx_a32_load_acquire(&cx_world.registry.count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct cx_thread *thread = cx_registry_at(&cx_world.registry, i);
+        if (cx_a32_load_acquire(&thread->state) == CX_THREAD_LIVE && !cx_transition_shut_out(thread)) runtime_refuse_thread(thread);
+    }
+    CX_POINT("shutdown-claimed");
+}
+
 static void runtime_bring_down(void)
 {
     cx_report_set_context(NULL);
+    cx_collector_stop();
+    runtime_shut_out_threads();
     coex_gc_table = NULL;
     cx_a64_store_seq(&cx_world.generation, cx_a64_load_relaxed(&cx_world.generation) + 1);
     runtime_take_down(RUNTIME_PARTS);
@@ -175,6 +190,10 @@ static int runtime_bring_up(const coex_gc_config *config)
         code = runtime_parts[parts].up();
         parts += code == COEX_GC_OK;
     }
+    if (code == COEX_GC_OK) {
+        cx_pace_init();
+        code = cx_collector_start();
+    }
     if (code != COEX_GC_OK) {
         runtime_take_down(parts);
         return code;
@@ -187,7 +206,7 @@ static int runtime_bring_up(const coex_gc_config *config)
 
 /* ------------------------------------------------------------------ hooks */
 
-enum { RUNTIME_HOOKS = 64 };
+enum { RUNTIME_HOOKS = 64, RUNTIME_LOOK_NS = 1000000 };
 
 /* Under the life lock; stay from one life to the next. */
 static struct {
@@ -227,9 +246,10 @@ int cx_runtime_init(const coex_gc_config *config)
     cx_mutex_lock(&cx_world.life);
     int code = cx_runtime_is_up() ? cx_error_set(COEX_GC_EALREADY, "the runtime is initialised already") : runtime_bring_up(config);
     if (code == COEX_GC_OK) {
-        code = cx_attach_self() ? runtime_run_hooks() : cx_error_code();
+        code = cx_attach_self_locked() ? runtime_run_hooks() : cx_error_code();
         if (code != COEX_GC_OK) {
-            if (cx_thread_self() != NULL) cx_detach_self(cx_thread_self());
+            if (cx_thread_self() != NULL) cx_detach_self_locked(cx_thread_self());
+            cx_collector_close();
             runtime_bring_down();
         }
     }
@@ -237,7 +257,7 @@ int cx_runtime_init(const coex_gc_config *config)
     return code;
 }
 
-/* Other threads may be in native mode: they come back to one clear line (transition of another generation). */
+/* Other threads may be in native mode: they come back to one clear line (INV-THREAD-5). */
 static void runtime_refuse_managed_threads(const struct cx_thread *self)
 {
     uint32_t count = cx_a32_load_acquire(&cx_world.registry.count);
@@ -245,9 +265,15 @@ static void runtime_refuse_managed_threads(const struct cx_thread *self)
         const struct cx_thread *thread = cx_registry_at(&cx_world.registry, i);
         if (thread != self && cx_a32_load_acquire(&thread->state) == CX_THREAD_LIVE &&
             cx_a32_load_seq(&thread->mode) == CX_MODE_MANAGED)
-            cx_fatal("coex_gc_shutdown: thread %llu is still registered and in managed code",
-                     (unsigned long long)cx_a64_load_relaxed(&thread->os_id));
+            runtime_refuse_thread(thread);
     }
+}
+
+/* A managed thread that does not answer would keep the cycle waiting: it is looked for all the time. */
+static void runtime_await_collector(const struct cx_thread *self)
+{
+    do runtime_refuse_managed_threads(self);
+    while (!cx_collector_rests(RUNTIME_LOOK_NS));
 }
 
 bool cx_runtime_fini(void)
@@ -258,9 +284,9 @@ bool cx_runtime_fini(void)
         struct cx_thread *self = cx_thread_self();
         /* A running cycle needs this thread's answers: wait for it in native mode, for good. */
         if (self != NULL) cx_transition_enter_self(self);
-        runtime_refuse_managed_threads(self); /* one that never answers would keep the cycle waiting */
-        cx_collector_wait(cx_collector_current());
-        runtime_refuse_managed_threads(self);
+        runtime_await_collector(self);
+        cx_collector_close();
+        runtime_await_collector(self);
         cx_os_at_thread_exit(NULL, NULL);
         runtime_bring_down();
         cx_thread_bind_self(NULL);

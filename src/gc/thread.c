@@ -14,28 +14,31 @@ static struct coex_gc_thread thread_nobody = {.watermark = (coex_handle *)UINTPT
 __thread struct coex_gc_thread *coex_gc_self __attribute__((tls_model("initial-exec"))) = &thread_nobody;
 static __thread uint64_t thread_generation; /* of the runtime that coex_gc_self belongs to */
 
+/* The range is that of the last life, if there was one, and what it held was left alone until now: INV-THREAD-5. */
 int cx_registry_init(struct cx_registry *registry)
 {
-    *registry = (struct cx_registry){.vacant = CX_NO_RECORD};
-    if (!cx_range_reserve(&registry->range, CX_MAX_THREADS * sizeof(struct cx_thread), 64 * sizeof(struct cx_thread)))
+    *registry = (struct cx_registry){.vacant = CX_NO_RECORD, .range = registry->range};
+    if (registry->range.base != NULL)
+        cx_os_discard(registry->range.base, registry->range.committed);
+    else if (!cx_range_reserve(&registry->range, CX_MAX_THREADS * sizeof(struct cx_thread), 64 * sizeof(struct cx_thread)))
         return cx_error_set(COEX_GC_ENOMEM, "no address space for thread records");
     cx_mutex_init(&registry->lock, CX_RANK_REGISTRY);
     return COEX_GC_OK;
 }
 
-void cx_registry_fini(struct cx_registry *registry)
-{
-    cx_range_release(&registry->range);
-    cx_mutex_fini(&registry->lock);
-}
+void cx_registry_fini(struct cx_registry *registry) { cx_mutex_fini(&registry->lock); }
 
 /* ------------------------------------------------------------------- self */
+
+bool cx_thread_is_late(void)
+{
+    return coex_gc_self != &thread_nobody && thread_generation != cx_a64_load_acquire(&cx_world.generation);
+}
 
 struct cx_thread *cx_thread_self(void)
 {
     if (coex_gc_self == &thread_nobody) return NULL;
-    /* A record of a runtime that was shut down is not ours any more; its memory is gone. */
-    if (thread_generation != cx_a64_load_acquire(&cx_world.generation)) {
+    if (cx_thread_is_late()) { /* a record of a runtime that was shut down is not ours any more */
         coex_gc_self = &thread_nobody;
         return NULL;
     }
@@ -46,8 +49,7 @@ struct cx_thread *cx_thread_need_self(const char *function)
 {
     struct cx_thread *self = cx_thread_self();
     if (CX_LIKELY(self != NULL)) return self;
-    if (cx_a64_load_acquire(&cx_world.generation) % 2 == 0)
-        cx_fatal("%s: the runtime is not initialised (or was shut down)", function);
+    if (!cx_world_is_up()) cx_fatal("%s: the runtime is not initialised (or was shut down)", function);
     cx_fatal("%s: this thread (%llu) is not registered", function, (unsigned long long)cx_os_thread_id());
 }
 

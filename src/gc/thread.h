@@ -1,7 +1,7 @@
 /* Thread records, the registry, and the root of all state.
  *
- * A record lives in an array that never moves and is never unmapped before shutdown, so the collector walks it without a lock. A
- * record is reused by later threads.
+ * A record lives in an array that never moves and is never unmapped, so the collector walks it without a lock, and a thread that comes
+ * back to a runtime that was shut down finds its record's memory. A record is reused by later threads.
  *
  *             register, spawn_prepare                    (registry lock)
  *     VACANT --------------------------> LIVE --+
@@ -25,7 +25,11 @@
  * INV-THREAD-4  Handles that a thread held when it left stay with its record, for the next thread that gets it. When ROOTS is
  *               published, the handles of vacant records are abandoned (nobody will answer for them), and this cycle's sweep
  *               finds them: allocated, not marked, not born. Giving them back one by one at the exit would race with the sweep,
- *               which reads `allocated` and `born` one after the other. */
+ *               which reads `allocated` and `born` one after the other.
+ * INV-THREAD-5  A thread comes, by registration, and goes, by its own call or its exit, under the life lock: never while a shutdown takes
+ *               things down. A shutdown claims every thread in native mode, for good, then raises the generation, and then takes things
+ *               down. So a thread that comes back was quicker than that claim, and shutdown finds it in MANAGED while everything is
+ *               still there; or it finds itself CLAIMED until it sees the generation raised; or it sees that at once. */
 #ifndef CX_GC_THREAD_H
 #define CX_GC_THREAD_H
 
@@ -99,7 +103,7 @@ struct cx_collector;
 struct cx_roots;
 
 struct cx_world {
-    cx_mutex life;     /* init, shutdown, fork, and a thread's exit; there before init and after shutdown */
+    cx_mutex life;     /* init, shutdown, fork, and threads that come and go; there before init and after shutdown */
     cx_a64 generation; /* odd while the runtime is up; each init counts on. W: life lock, seq. R: anyone */
     coex_gc_config config;
     struct cx_events events;
@@ -136,8 +140,18 @@ static inline struct cx_thread *cx_registry_at(const struct cx_registry *registr
     return &((struct cx_thread *)(void *)registry->range.base)[number];
 }
 
+static inline bool cx_registry_has(const struct cx_registry *registry, const struct cx_thread *record)
+{
+    uint64_t offset = (uint64_t)((const char *)record - (const char *)registry->range.base);
+    return offset % sizeof *record == 0 && offset / sizeof *record < cx_a32_load_acquire(&registry->count);
+}
+
+static inline bool cx_world_is_up(void) { return cx_a64_load_acquire(&cx_world.generation) % 2 == 1; }
+
 /* This thread's record, or NULL. */
 struct cx_thread *cx_thread_self(void);
+/* It has a record, but of a runtime that is shut down by now. */
+bool cx_thread_is_late(void);
 /* The same for functions that need one: a thread without is told so, and that is the end. */
 struct cx_thread *cx_thread_need_self(const char *function);
 /* And it is in managed mode: what touches handles and slots needs that. Checked builds look. */

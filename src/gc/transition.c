@@ -22,44 +22,57 @@ void cx_transition_enter_self(struct cx_thread *self)
     }
 }
 
-/* Waits while the collector has claimed it: for the freezing of its stack at most. */
-void cx_transition_take_back_self(struct cx_thread *self)
+/* Waits while the collector has claimed it: for the freezing of its stack at most. What a shutdown has claimed is never released. */
+bool cx_transition_take_back_self(struct cx_thread *self)
 {
     uint32_t mode = CX_MODE_NATIVE;
+    CX_POINT("native-before-leave");
     for (unsigned spins = 0; !cx_a32_cas_seq(&self->mode, &mode, CX_MODE_MANAGED); spins++) {
+        if (cx_thread_is_late()) return false;
         mode = CX_MODE_NATIVE;
         cx_cpu_relax();
         if (spins > 1000) cx_os_sleep_ns(20000); /* the collector that claimed it has lost its core */
     }
     self->native_depth = 0;
+    return true;
+}
+
+static bool transition_come_back_self(struct cx_thread *self)
+{
+    if (!cx_transition_take_back_self(self)) return false;
+    CX_POINT("native-left");
+    /* The collector may have frozen the whole stack, this frame included. */
+    cx_safepoint_return_self(self, self->words.top);
+    if (cx_a64_load_seq(&self->requested) != cx_a64_load_relaxed(&self->acked)) cx_safepoint_poll_self(self);
+    return true;
 }
 
 void cx_transition_leave_self(struct cx_thread *self)
 {
     if (self->native_depth == 0) cx_fatal("coex_gc_leave_native: this thread is not in native mode");
-    if (self->native_depth > 1) {
+    if (self->native_depth > 1)
         self->native_depth--;
-        return;
-    }
-    cx_transition_take_back_self(self);
-    CX_POINT("native-left");
-    /* The collector may have frozen the whole stack, this frame included. */
-    cx_safepoint_return_self(self, self->words.top);
-    if (cx_a64_load_seq(&self->requested) != cx_a64_load_relaxed(&self->acked)) cx_safepoint_poll_self(self);
+    else if (!transition_come_back_self(self))
+        cx_fatal("coex_gc_leave_native: the runtime was shut down while this thread was in native mode");
 }
 
 /* The nesting of native mode that a callback interrupts is kept in a frame of its own, so that callbacks nest to any depth. */
-void cx_transition_enter_managed_self(struct cx_thread *self)
+static void transition_begin_callback(uint32_t depth)
 {
-    uint32_t depth = self->native_depth;
-    if (depth != 0) {
-        self->native_depth = 1;
-        cx_transition_leave_self(self);
-    }
     coex_handle *slots = coex_fast_enter_frame(2);
     slots[0] = COEX_IMMEDIATE(depth);
     slots[1] = COEX_IMMEDIATE(TRANSITION_MARK);
 }
+
+bool cx_transition_enter_managed_self(struct cx_thread *self)
+{
+    uint32_t depth = self->native_depth;
+    if (depth != 0 && !transition_come_back_self(self)) return false;
+    transition_begin_callback(depth);
+    return true;
+}
+
+void cx_transition_attached_self(void) { transition_begin_callback(1); }
 
 void cx_transition_leave_managed_self(struct cx_thread *self)
 {
@@ -73,6 +86,12 @@ void cx_transition_leave_managed_self(struct cx_thread *self)
         cx_transition_enter_self(self);
         self->native_depth = depth;
     }
+}
+
+bool cx_transition_shut_out(struct cx_thread *thread)
+{
+    uint32_t mode = CX_MODE_NATIVE;
+    return cx_a32_cas_seq(&thread->mode, &mode, CX_MODE_CLAIMED);
 }
 
 bool cx_transition_answer_gct(struct cx_thread *thread)

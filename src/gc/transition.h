@@ -16,12 +16,18 @@
 
 void cx_transition_enter_self(struct cx_thread *self);
 void cx_transition_leave_self(struct cx_thread *self);
-/* From native mode at any depth to managed, and nothing else: for a thread that goes. */
-void cx_transition_take_back_self(struct cx_thread *self);
+/* From native mode at any depth to managed, and nothing else. False: the runtime was shut down meanwhile. */
+bool cx_transition_take_back_self(struct cx_thread *self);
 
-/* The reverse, for callbacks out of native code; also in managed mode, where it does nothing but nest. */
-void cx_transition_enter_managed_self(struct cx_thread *self);
+/* The reverse, for callbacks out of native code; also in managed mode, where it does nothing but nest. False: the runtime was shut down
+ * meanwhile. */
+bool cx_transition_enter_managed_self(struct cx_thread *self);
+/* The same for a thread that has just been attached for its first callback: outside of callbacks it is in native mode. */
+void cx_transition_attached_self(void);
 void cx_transition_leave_managed_self(struct cx_thread *self);
+
+/* Shuts a thread in native mode out, for good: INV-THREAD-5. False: it is in managed mode. The collector has stopped. */
+bool cx_transition_shut_out(struct cx_thread *thread);
 
 /* Answers for the thread if it is in native mode; false if it is not. */
 bool cx_transition_answer_gct(struct cx_thread *thread);

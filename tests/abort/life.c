@@ -53,13 +53,20 @@ static void call_ephemeron_value(void) { coex_gc_ephemeron_value(1); }
 static void call_finalize(void) { coex_gc_finalize(1); }
 static void call_step(void) { coex_gc_step(1); }
 static void call_leave_managed(void) { coex_gc_leave_managed(); }
-static void call_enter_managed(void) { coex_gc_enter_managed(); }
 static void call_adjust_external(void) { coex_gc_adjust_external(1); }
+static void call_stack_create(void) { coex_gc_stack_create(10); }
+static void call_stack_switch(void) { coex_gc_stack_switch(NULL); }
+static void call_stack_destroy(void) { coex_gc_stack_destroy(NULL); }
 static void call_spawn_cancel(void) { coex_gc_spawn_cancel((coex_gc_spawn *)(void *)&cell); }
 
-/* Both allocations have one slow path; only in checked builds does each look by itself. */
+/* Both allocations have one slow path; only in checked builds does each look by itself, and do these fast paths look at anything. */
 #ifdef COEX_GC_CHECKED
 #define ALLOC_AT "coex_gc_alloc_at"
+static void call_deref(void) { coex_gc_handle_deref(64); }
+static void call_load(void) { coex_gc_load(64, 0); }
+static void call_store(void) { coex_gc_store(64, 0, 0); }
+static void call_init_ref(void) { coex_gc_init_ref(64, 0, 0); }
+static void call_leave_frame(void) { coex_gc_leave_frame(&cell); }
 #else
 #define ALLOC_AT "coex_gc_alloc"
 #endif
@@ -101,7 +108,16 @@ static const struct entry {
     {"coex_gc_finalize", call_finalize, false},
     {"coex_gc_step", call_step, false},
     {"coex_gc_leave_managed", call_leave_managed, false},
-    {"coex_gc_enter_managed", call_enter_managed, true},
+    {"coex_gc_stack_create", call_stack_create, false},
+    {"coex_gc_stack_switch", call_stack_switch, false},
+    {"coex_gc_stack_destroy", call_stack_destroy, false},
+#ifdef COEX_GC_CHECKED
+    {"coex_gc_handle_deref", call_deref, false},
+    {"coex_gc_load", call_load, false},
+    {"coex_gc_store", call_store, false},
+    {"coex_gc_init_ref", call_init_ref, false},
+    {"coex_gc_leave_frame", call_leave_frame, false},
+#endif
     {"coex_gc_adjust_external", call_adjust_external, true},
     {"coex_gc_register_thread", call_register_thread, true},
     {"coex_gc_size", call_size, true},

@@ -4,6 +4,7 @@
 #include "support/borders.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 static void *run_on(pthread_t *thread, void *(*body)(void *))
@@ -275,6 +276,106 @@ TEST(a_thread_that_outlives_its_runtime_is_nothing_to_the_next_one)
     coex_gc_collect();
     coex_gc_shutdown();
 }
+
+/* Before the first runtime, between two, and after the last: a callback is told that there is none, and the thread goes on. */
+static void *find_no_runtime(void *unused)
+{
+    expect(!coex_gc_enter_managed());
+    expect_eq(coex_gc_last_error(), COEX_GC_ESTATE);
+    expect(strstr(coex_gc_error_detail(), "not initialised") != NULL);
+    expect(coex_gc_get_current_thread() == NULL);
+    return unused;
+}
+
+static test_flag came_back;
+
+static void *call_back_in_both(void *unused)
+{
+    expect(coex_gc_enter_managed());
+    make_garbage(10);
+    coex_gc_leave_managed();
+    count_up(&attached);
+    flag_await(&leave_now);
+    find_no_runtime(NULL);
+    flag_clear(&leave_now);
+    flag_set(&came_back);
+    flag_await(&leave_now);
+    expect(coex_gc_enter_managed());
+    make_garbage(10);
+    coex_gc_leave_managed();
+    return unused;
+}
+
+TEST(a_callback_without_a_runtime_is_told_so)
+{
+    pthread_t thread;
+    find_no_runtime(NULL);
+    way_start();
+    attached = 0;
+    run_on(&thread, call_back_in_both);
+    COEX_GC_NATIVE(while (count_now(&attached) == 0) usleep(50));
+    coex_gc_shutdown();
+    find_no_runtime(NULL);
+    flag_set(&leave_now);
+    flag_await(&came_back);
+    way_start(); /* the same thread is new to it */
+    flag_set(&leave_now);
+    join_native(thread);
+    ck_assert_uint_eq(stats_now().registered_thread_count, 1);
+    coex_gc_shutdown();
+}
+
+/* Callbacks that go on while the runtime is shut down: each finds it or is told that there is none. Only a shutdown that finds one in the
+ * middle ends, in its own line, and what no order does is crash. In a process of its own. */
+enum { CALLERS = 4 };
+
+static uint64_t refused;
+
+static void *call_back_until_refused(void *unused)
+{
+    while (coex_gc_enter_managed()) {
+        coex_gc_leave_managed();
+        sched_yield();
+    }
+    expect_eq(coex_gc_last_error(), COEX_GC_ESTATE);
+    count_up(&refused);
+    return unused;
+}
+
+static void *call_back_once(void *unused)
+{
+    if (coex_gc_enter_managed()) coex_gc_leave_managed();
+    return unused;
+}
+
+static void shut_down_among_callers(void *delay)
+{
+    pthread_t caller[CALLERS], last[CALLERS];
+    way_start();
+    for (int i = 0; i < CALLERS; i++) run_on(&caller[i], call_back_until_refused);
+    usleep((useconds_t)(uintptr_t)delay);
+    for (int i = 0; i < CALLERS; i++) run_on(&last[i], call_back_once);
+    coex_gc_shutdown();
+    for (int i = 0; i < CALLERS; i++) pthread_join(caller[i], NULL);
+    for (int i = 0; i < CALLERS; i++) pthread_join(last[i], NULL);
+    expect_eq(refused, CALLERS);
+}
+
+static void call_around_shutdown(void)
+{
+    unsigned refusals = 0, runs = scaled(200, 40);
+    char why[8192];
+    for (uintptr_t run = 0; run < runs; run++) {
+        void *delay = (void *)(run * 20);
+        if (test_abort_verdict(shut_down_among_callers, delay, "is still registered and in managed code", why, sizeof why) == 0)
+            refusals++;
+        else if (strncmp(why, "exited with status 0 ", 21) != 0)
+            ck_abort_msg("%s", why);
+    }
+    printf("%u of %u shutdowns found a callback\n", refusals, runs);
+}
+
+TEST_TIMEOUT(callbacks_come_in_any_order_with_shutdown, 60) { both_ways(call_around_shutdown); }
 
 /* ---- no room ---------------------------------------------------------------------------------------------------- */
 

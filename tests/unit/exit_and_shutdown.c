@@ -1,5 +1,5 @@
 /*
- * A thread that is on its way out while the runtime goes down: held at a point of its exit by a hook of the test's own.
+ * Threads that come, come back or go while the runtime goes down (INV-THREAD-5): held at a point of their way by a hook of the test's own.
  */
 #include "support/borders.h"
 
@@ -60,9 +60,163 @@ TEST(shutdown_waits_for_a_native_thread_that_is_leaving)
     shut_down_during(exit_native, "thread-exit-before-buffer");
 }
 
+static void *unregister(void *point)
+{
+    coex_gc_register_thread();
+    make_garbage(10);
+    stop_at = point;
+    coex_gc_unregister_thread();
+    return NULL;
+}
+
+TEST(shutdown_waits_for_a_thread_that_unregisters)
+{
+    if (!test_is_checked()) return;
+    shut_down_during(unregister, "thread-exit-before-cut");
+    shut_down_during(unregister, "thread-exit-before-buffer");
+}
+
 /* A thread that exits registered and managed: its exit counts as leaving, not as managed code that still runs. */
 TEST(shutdown_waits_for_a_managed_thread_that_is_leaving)
 {
     if (!test_is_checked()) return;
     shut_down_during(exit_managed, "thread-exit-before-buffer");
+}
+
+/* ---- coming ---------------------------------------------------------------------------------------------------- */
+
+static void *come(void *point)
+{
+    stop_at = point;
+    expect(!coex_gc_enter_managed());
+    expect_eq(coex_gc_last_error(), COEX_GC_ESTATE);
+    return NULL;
+}
+
+TEST(a_thread_that_comes_after_a_shutdown_finds_no_runtime)
+{
+    if (!test_is_checked()) return;
+    shut_down_during(come, "attach-before-life");
+}
+
+/* The shutdown is held where everything is still there but about to go. */
+static void *come_when_stopped(void *unused)
+{
+    flag_await(&stopped);
+    return come(unused);
+}
+
+static test_flag attached;
+
+static void *come_back_when_stopped(void *unused)
+{
+    expect(coex_gc_enter_managed());
+    coex_gc_leave_managed();
+    flag_set(&attached);
+    return come_when_stopped(unused);
+}
+
+TEST(a_thread_that_comes_during_a_shutdown_finds_no_runtime)
+{
+    if (!test_is_checked()) return;
+    pthread_t thread;
+    way_start();
+    cx_point_set_hook(hook);
+    expect(pthread_create(&thread, NULL, come_when_stopped, NULL) == 0);
+    stop_at = "shutdown-before-claims";
+    coex_gc_shutdown();
+    pthread_join(thread, NULL);
+    cx_point_set_hook(NULL);
+}
+
+TEST(a_thread_that_comes_back_during_a_shutdown_finds_no_runtime)
+{
+    if (!test_is_checked()) return;
+    pthread_t thread;
+    way_start();
+    cx_point_set_hook(hook);
+    expect(pthread_create(&thread, NULL, come_back_when_stopped, NULL) == 0);
+    COEX_GC_NATIVE(flag_await(&attached));
+    stop_at = "shutdown-claimed";
+    coex_gc_shutdown();
+    pthread_join(thread, NULL);
+    cx_point_set_hook(NULL);
+}
+
+/* ---- coming back ------------------------------------------------------------------------------------------------ */
+
+/* It has seen that the runtime is up, and stands before the step that makes it managed. */
+static void *call_back_late(void *point)
+{
+    expect(coex_gc_enter_managed());
+    coex_gc_leave_managed();
+    stop_at = point;
+    expect(!coex_gc_enter_managed());
+    expect_eq(coex_gc_last_error(), COEX_GC_ESTATE);
+    return NULL;
+}
+
+static void *leave_native_late(void *point)
+{
+    coex_gc_register_thread();
+    coex_gc_enter_native();
+    stop_at = point;
+    coex_gc_leave_native();
+    return NULL;
+}
+
+TEST(a_callback_that_comes_back_after_a_shutdown_finds_no_runtime)
+{
+    if (!test_is_checked()) return;
+    shut_down_during(call_back_late, "native-before-leave");
+}
+
+static void shut_down_before_leave(void *unused)
+{
+    (void)unused;
+    shut_down_during(leave_native_late, "native-before-leave");
+}
+
+TEST(a_thread_that_leaves_native_mode_after_a_shutdown_is_told_so)
+{
+    if (!test_is_checked()) return;
+    expect_abort(shut_down_before_leave, NULL, "the runtime was shut down while this thread was in native mode");
+}
+
+/* It has seen that the runtime is up, and is managed again before the shutdown has claimed it. */
+static test_flag closing;
+
+static void hook_of_both(const char *name)
+{
+    if (strcmp(name, "shutdown-before-claims") == 0) {
+        flag_set(&closing);
+        sleep_ms(100);
+    } else if (stop_at != NULL && strcmp(stop_at, name) == 0) {
+        flag_set(&stopped);
+        flag_await(&closing);
+    }
+}
+
+static void *stay_managed(void *unused)
+{
+    char point[] = "native-before-leave";
+    leave_native_late(point);
+    sleep_ms(10000);
+    return unused;
+}
+
+static void shut_down_after_leave(void *unused)
+{
+    pthread_t thread;
+    way_start();
+    cx_point_set_hook(hook_of_both);
+    expect(pthread_create(&thread, NULL, stay_managed, unused) == 0);
+    COEX_GC_NATIVE(flag_await(&stopped));
+    coex_gc_shutdown();
+}
+
+TEST(a_shutdown_that_finds_a_thread_back_in_managed_code_says_so)
+{
+    if (!test_is_checked()) return;
+    expect_abort(shut_down_after_leave, NULL, "is still registered and in managed code");
 }
