@@ -55,12 +55,13 @@ format: ## lay out all C code as .clang-format says
 	@scripts/bootstrap format
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
 
-check: ## check layers, symbols, and that the requirements name tests that exist
+check: ## check layers, symbols, that the requirements name tests that exist, and that mutants fit the source
 	@scripts/bootstrap check
 	@scripts/check-layers
 	@scripts/build release
 	@scripts/check-symbols build/release
-	@if [ -e scripts/check-requirements ]; then scripts/check-requirements; fi
+	@scripts/check-requirements
+	@scripts/mutants --fit
 
 clean: ## remove everything that was built
 	@rm -rf build

@@ -19,7 +19,7 @@ enum {
     PAYLOAD = 32,
     OBJECT = PAYLOAD + 8, /* with its header */
     LIVE_OBJECTS = 1000000,
-    ROUNDS = 66,
+    ROUNDS = 99,
     WARM_UP = 6,
     BUSY_ROUNDS = 5,
     BUSY_OBJECTS = 25000000
@@ -98,8 +98,9 @@ static double report(const char *what, const struct bench_sample *sample)
 /* ------------------------------------------------------------ without collection */
 
 /* What the two parties of a measurement share: threads of one process, or processes with a runtime each. They meet before and after each
- * round. In every other round the first allocates alone, in those between both do at the same time, so that a machine whose speed changes
- * is as fast for the one as for the other. After a round everything is given back, handles included. */
+ * round. In one round the first allocates alone, in the next the second, in the third both at the same time, and so on: a machine whose
+ * speed changes is as fast for the one as for the other, and what a party's core finds in its cache is the same whether it is alone or
+ * not. After a round everything is given back, handles included. */
 struct yard {
     _Atomic unsigned met[ROUNDS][3];
     uint64_t objects;
@@ -112,13 +113,16 @@ static void meet(struct yard *yard, unsigned round, unsigned place)
     while (atomic_load(&yard->met[round][place]) < 2) bench_relax();
 }
 
-static bool is_alone(unsigned round) { return round % 2 == 0; }
+enum { TOGETHER = 2 };
+
+/* The number of the party that is alone in this round, or TOGETHER. */
+static unsigned kind_of(unsigned round) { return round % 3; }
 
 static void allocate_round(struct yard *yard, unsigned number, unsigned round)
 {
     meet(yard, round, 0);
     double begin = bench_now();
-    if (number == 0 || !is_alone(round)) allocate(yard->objects);
+    if (kind_of(round) == number || kind_of(round) == TOGETHER) allocate(yard->objects);
     yard->seconds[number][round] = bench_now() - begin;
 }
 
@@ -176,39 +180,42 @@ static void run_yard(struct yard *yard, unsigned processes)
     }
 }
 
-/* Nanoseconds of an object in each round of a kind, as long as the slower party took. The first rounds bring pages in, and are left out. */
-static struct bench_sample sample_of(const struct yard *yard, bool alone)
+/* Nanoseconds of an object of a party, in each round of a kind. The first rounds bring pages in, and are left out. */
+static struct bench_sample sample_of(const struct yard *yard, unsigned number, unsigned kind)
 {
     struct bench_sample sample = {.rounds = 0};
     for (unsigned round = WARM_UP; round < ROUNDS; round++) {
-        if (is_alone(round) != alone) continue;
-        double a = yard->seconds[0][round], b = yard->seconds[1][round];
-        sample.value[sample.rounds++] = (a > b ? a : b) / (double)yard->objects * 1e9;
+        if (kind_of(round) == kind) sample.value[sample.rounds++] = yard->seconds[number][round] / (double)yard->objects * 1e9;
     }
     bench_sort(&sample);
     return sample;
 }
 
-/* How much more two allocate than one. Two processes share nothing but the machine: what two threads could be at best. */
+/* How much more two allocate than one: what each of them still does when the other one does it too, added up. Two processes share nothing
+ * but the machine: what two threads could be at best. */
 static double measure_yard(const char *who, uint64_t megabytes, unsigned processes)
 {
     struct yard *yard = mmap(NULL, sizeof *yard, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (yard == MAP_FAILED) bench_fail("out of memory");
     yard->objects = megabytes * 1000000 / OBJECT;
     run_yard(yard, processes);
-    struct bench_sample alone = sample_of(yard, true), together = sample_of(yard, false);
+    double scale = 0;
+    for (unsigned number = 0; number < 2; number++) {
+        struct bench_sample alone = sample_of(yard, number, number), together = sample_of(yard, number, TOGETHER);
+        char row[80];
+        snprintf(row, sizeof row, "%s %u of 2, %llu MB, alone", who, number + 1, (unsigned long long)megabytes);
+        report(row, &alone);
+        snprintf(row, sizeof row, "%s %u of 2, %llu MB, both", who, number + 1, (unsigned long long)megabytes);
+        report(row, &together);
+        scale += bench_lowest(&alone) / bench_lowest(&together);
+    }
     munmap(yard, sizeof *yard);
-    char row[80];
-    snprintf(row, sizeof row, "one of two %s, %llu MB each", who, (unsigned long long)megabytes);
-    report(row, &alone);
-    snprintf(row, sizeof row, "both of two %s, %llu MB each", who, (unsigned long long)megabytes);
-    report(row, &together);
-    return 2 * bench_lowest(&alone) / bench_lowest(&together);
+    return scale;
 }
 
 static void measure_warm(uint64_t megabytes, bool judged)
 {
-    double processes = measure_yard("processes", megabytes, 2), threads = measure_yard("threads", megabytes, 1);
+    double processes = measure_yard("process", megabytes, 2), threads = measure_yard("thread", megabytes, 1);
     bench_result("coex: allocating, two processes against one", processes, "times", BENCH_NO_GOAL, 0);
     bench_result("coex: allocating, two threads against one", threads, "times", judged ? BENCH_AT_LEAST : BENCH_NO_GOAL, 1.8);
 }

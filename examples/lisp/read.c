@@ -34,7 +34,7 @@ static void skip_line(struct reader *reader)
     for (int c = next(reader); c != EOF && c != '\n';) c = next(reader);
 }
 
-/* Blanks and comments. What follows `#;` is read and forgotten by read_hash. */
+/* Blanks and comments, but for `#;`. */
 static void skip_blanks(struct reader *reader)
 {
     for (int c = peek(reader); c == ';' || (c != EOF && isspace(c)); c = peek(reader)) {
@@ -45,13 +45,26 @@ static void skip_blanks(struct reader *reader)
     }
 }
 
+/* Inside of brackets: the same, and what follows each `#;`, which may be the last thing there. */
+static void skip_comments(struct vm *vm, struct reader *reader)
+{
+    for (skip_blanks(reader); reader->length - reader->at > 1 && memcmp(reader->text + reader->at, "#;", 2) == 0;
+         skip_blanks(reader)) {
+        reader->at += 2;
+        if (read_value(vm, reader) == 0) {
+            read_ended(reader, "nothing after #;");
+            return;
+        }
+    }
+}
+
 /* The items up to the closing bracket are the slots of a frame, appended as they come; the list is made from behind. */
 static value read_list(struct vm *vm, struct reader *reader)
 {
     value *slots = coex_gc_enter_frame(1);
     uint64_t count = 1;
     slots[0] = NIL;
-    for (skip_blanks(reader); peek(reader) != ')'; skip_blanks(reader)) {
+    for (skip_comments(vm, reader); peek(reader) != ')'; skip_comments(vm, reader)) {
         bool dot =
             peek(reader) == '.' && reader->at + 1 < reader->length && is_delimiter((unsigned char)reader->text[reader->at + 1]);
         reader->at += dot;
@@ -62,7 +75,7 @@ static value read_list(struct vm *vm, struct reader *reader)
         }
         if (dot) {
             slots[0] = item;
-            skip_blanks(reader);
+            skip_comments(vm, reader);
             if (peek(reader) != ')') read_fail(reader, "more than one thing after a dot");
             break;
         }

@@ -87,7 +87,7 @@ COEX_API void coex_gc_get_stats(coex_gc_stats *stats);
 /* ------------------------------------------------------------------- dumps
  *
  * Text to the stream of coex_gc_set_output, in the formats that docs/debugging.md shows. Any thread, registered or not, at any time, but not
- * in a trace function or a describer. Those that are called a *visit* run inside a full cycle, which starts after the call, while the caller
+ * in a trace function, a describer or a namer. Those that are called a *visit* run inside a full cycle, which starts after the call, while the caller
  * waits in native mode: they are safepoints, they show what was reachable in that cycle, and other threads run on meanwhile. The text is
  * made in memory first; a visit needs as much as its text is long. */
 
@@ -106,8 +106,8 @@ COEX_API void coex_gc_dump_handle_table(int32_t verbosity);
  * h=0, immediates i=<bits>. Threads that came after the root scan are not in it. */
 COEX_API void coex_gc_dump_shadow_stacks(void);
 
-/* One object: header and fields, references with the names that the type gave them. Not a safepoint; the handle should be rooted, but any
- * word may be passed. */
+/* One object: header, pins if it has any, and fields, references with the names that the type gave them. Not a safepoint; the handle
+ * should be rooted, but any word may be passed. */
 COEX_API void coex_gc_dump_object(coex_handle h);
 
 /* A visit: do table, headers, references, bitmaps, objects and all stacks agree? 0, or the number of errors, each printed. */
@@ -134,6 +134,12 @@ COEX_API int coex_gc_write_heap_snapshot(const char *path);
  * calls nothing else of the library. 0, COEX_GC_EINVAL, COEX_GC_ESTATE, or COEX_GC_ELIMIT: 64 types have one. */
 typedef void (*coex_gc_describer)(const void *payload, uint64_t size, char *text, uint64_t room);
 COEX_API int coex_gc_set_describer(uint32_t type_id, coex_gc_describer describe);
+/* Tells dumps, coex_gc_why and snapshots what a reference is called that a trace function finds: the one at `offset` of a payload of `size`
+ * bytes, rounded up to words. Nothing else is known then, as a snapshot is written when its objects may be gone. At most `room` bytes of text
+ * with its end, of which 31 count; no text: it is told by its offset. Runs where describers do, and calls nothing of the library. Codes are those
+ * of coex_gc_set_describer, and the 64 types are the same. */
+typedef void (*coex_gc_namer)(uint64_t size, uint64_t offset, char *text, uint64_t room);
+COEX_API int coex_gc_set_namer(uint32_t type_id, coex_gc_namer name);
 /* For describers: payload and size of an object, or NULL and 0. */
 COEX_API const void *coex_gc_peek(coex_handle h, uint64_t *size);
 

@@ -238,7 +238,7 @@ COEX_API bool coex_json_write_array(coex_json_writer *writer);
 COEX_API bool coex_json_write_object(coex_json_writer *writer);
 COEX_API bool coex_json_write_end(coex_json_writer *writer); /* of the innermost array or object */
 
-/* All written and complete: hands the rest to the sink. */
+/* All written and complete: hands the rest to the sink; a file is flushed. */
 COEX_API bool coex_json_writer_finish(coex_json_writer *writer);
 /* What a writer into memory has so far: its bytes until the next call, or as a string. */
 COEX_API const char *coex_json_writer_bytes(coex_json_writer *writer, uint64_t *count);

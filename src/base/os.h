@@ -43,8 +43,9 @@ void cx_os_free(void *piece);
 /* The same piece (NULL: a new one) with more room, perhaps elsewhere; what is new is not zeroed. NULL: there is none, the piece is as it was. */
 void *cx_os_resize(void *piece, size_t bytes);
 
-uint64_t cx_os_now_ns(void);        /* monotonic */
-uint64_t cx_os_thread_cpu_ns(void); /* time on the CPU of this thread */
+uint64_t cx_os_now_ns(void);         /* monotonic */
+uint64_t cx_os_thread_cpu_ns(void);  /* time on the CPU of this thread */
+uint64_t cx_os_process_cpu_ns(void); /* and of all threads */
 void cx_os_sleep_ns(uint64_t nanoseconds);
 void cx_os_yield(void); /* lets another thread have the core, if one wants it */
 uint64_t cx_os_random(void);

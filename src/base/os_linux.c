@@ -107,6 +107,7 @@ static uint64_t os_clock_ns(clockid_t clock)
 
 uint64_t cx_os_now_ns(void) { return os_clock_ns(CLOCK_MONOTONIC); }
 uint64_t cx_os_thread_cpu_ns(void) { return os_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+uint64_t cx_os_process_cpu_ns(void) { return os_clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
 
 void cx_os_sleep_ns(uint64_t nanoseconds)
 {

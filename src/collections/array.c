@@ -243,10 +243,17 @@ coex_handle coex_array_slice(coex_handle array, uint64_t from, uint64_t to)
     return array_view(part.buffer, part.from + from * (part.element >> 1), to - from, part.element);
 }
 
+/* Bytes behind an array's end that nobody has claimed yet, as far as can be seen. */
+static uint64_t array_behind(const struct cx_array *a)
+{
+    const struct cx_array_buffer *buffer = coex_gc_handle_deref(a->buffer);
+    uint64_t end = a->from + a->length * cx_array_element_bytes(a);
+    return buffer != NULL && cx_a64_load_acquire(cx_a64_at(&buffer->used)) == end ? buffer->capacity - end : 0;
+}
+
 /* Claims `bytes` behind an array's end, if there is room and nobody was first. */
 static bool array_claim(const struct cx_array *a, uint64_t bytes)
 {
-    if (a->buffer == 0) return false;
     struct cx_array_buffer *buffer = coex_gc_handle_deref(a->buffer);
     uint64_t end = a->from + a->length * cx_array_element_bytes(a);
     return buffer->capacity - end >= bytes && cx_a64_cas_acq_rel(cx_a64_at(&buffer->used), &end, end + bytes);
@@ -274,6 +281,24 @@ static coex_handle array_extend_copy(coex_handle array, const void *elements, ui
     return longer;
 }
 
+/* What was claimed behind the end of `array` is written: by nobody else, and seen by nobody before `longer` is returned. In pieces, with
+ * safepoints if there are many. */
+static coex_handle array_extend_claimed(coex_handle array, const void *elements, uint64_t bytes, coex_handle longer)
+{
+    const struct cx_array *a = coex_gc_handle_deref(array);
+    uint64_t end = a->from + a->length * cx_array_element_bytes(a);
+    bool refs = cx_array_is_refs(a);
+    coex_handle buffer = a->buffer;
+    if (bytes <= PIECE) {
+        cx_array_write(buffer, end, elements, bytes, refs);
+        return longer;
+    }
+    coex_handle *slot = coex_gc_enter_frame_with(1, 1, &longer);
+    array_fill(buffer, end, elements, bytes, refs);
+    coex_gc_leave_frame(slot);
+    return longer;
+}
+
 coex_handle coex_array_extend(coex_handle array, const void *elements, uint64_t count)
 {
     uint64_t bytes = 0;
@@ -283,30 +308,39 @@ coex_handle coex_array_extend(coex_handle array, const void *elements, uint64_t 
     if (count > UINT64_MAX - a->length || !array_bytes(a->length + count, cx_array_element_bytes(a), &bytes))
         return cx_fail(COEX_STATUS_SIZE);
     bytes = count * cx_array_element_bytes(a);
-    if (a->buffer == 0 || bytes > PIECE) return array_extend_copy(array, elements, count);
+    if (array_behind(a) < bytes) return array_extend_copy(array, elements, count);
     coex_handle longer = array_view(a->buffer, a->from, a->length + count, a->element); /* before the claim: it may fail */
     if (longer == 0) return 0;
-    a = coex_gc_handle_deref(array);
-    if (!array_claim(a, bytes)) return array_extend_copy(array, elements, count);
-    cx_array_write(a->buffer, a->from + a->length * cx_array_element_bytes(a), elements, bytes, cx_array_is_refs(a));
-    return longer;
+    if (!array_claim(coex_gc_handle_deref(array), bytes)) return array_extend_copy(array, elements, count);
+    return array_extend_claimed(array, elements, bytes, longer);
 }
 
 coex_handle coex_array_append(coex_handle array, const void *element) { return coex_array_extend(array, element, 1); }
 
-/* Into a buffer with room for both, and for more. */
-static coex_handle array_concat(coex_handle a, coex_handle b)
+/* Into a buffer with room for both; and for more, if the first is one that grows. */
+static coex_handle array_concat_copy(coex_handle a, coex_handle b)
 {
     coex_handle *slot = coex_gc_enter_frame(1), both = 0;
     const struct cx_array *first = coex_gc_handle_deref(a), *second = coex_gc_handle_deref(b);
     uint64_t before = first->length * cx_array_element_bytes(first), bytes = second->length * cx_array_element_bytes(second);
-    if (array_duplicate(first, bytes, &slot[0])) {
+    if (array_duplicate(first, bytes < before ? array_room(before + bytes, bytes) : bytes, &slot[0])) {
         second = coex_gc_handle_deref(b);
         cx_array_move(slot[0], before, second->buffer, second->from, bytes, cx_array_is_refs(second));
         first = coex_gc_handle_deref(a);
         second = coex_gc_handle_deref(b);
         both = cx_array_wrap(slot[0], first->length + second->length, first->element);
     }
+    coex_gc_leave_frame(slot);
+    return both;
+}
+
+/* The second behind the first, where `bytes` were claimed: as array_extend_claimed. */
+static coex_handle array_concat_claimed(coex_handle a, coex_handle b, uint64_t bytes, coex_handle both)
+{
+    coex_handle *slot = coex_gc_enter_frame_with(1, 1, &both);
+    const struct cx_array *first = coex_gc_handle_deref(a), *second = coex_gc_handle_deref(b);
+    uint64_t end = first->from + first->length * cx_array_element_bytes(first);
+    cx_array_move(first->buffer, end, second->buffer, second->from, bytes, cx_array_is_refs(first));
     coex_gc_leave_frame(slot);
     return both;
 }
@@ -320,7 +354,12 @@ coex_handle coex_array_concat(coex_handle a, coex_handle b)
     if (second->length == 0) return a;
     if (first->length == 0) return b;
     if (!array_bytes(first->length + second->length, cx_array_element_bytes(first), &bytes)) return 0;
-    return array_concat(a, b);
+    bytes = second->length * cx_array_element_bytes(second);
+    if (array_behind(first) < bytes) return array_concat_copy(a, b);
+    coex_handle both = array_view(first->buffer, first->from, first->length + second->length, first->element);
+    if (both == 0) return 0;
+    if (!array_claim(coex_gc_handle_deref(a), bytes)) return array_concat_copy(a, b);
+    return array_concat_claimed(a, b, bytes, both);
 }
 
 /* -------------------------------------------------------------------- builders */

@@ -3,6 +3,7 @@
 
 #include "base/os.h"
 #include "collections/string.h"
+#include "collections/trie.h"
 
 #include <string.h>
 
@@ -59,7 +60,7 @@ static bool value_register(void)
         cx_values.id[i] = coex_gc_register_type(value_rows[i].type);
         if (cx_values.id[i] == 0) return false;
     }
-    return cx_string_register();
+    return cx_string_register() && cx_trie_register();
 }
 
 __attribute__((constructor)) static void value_load(void) { coex_gc_at_init(value_register); }

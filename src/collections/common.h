@@ -41,16 +41,22 @@
     X(map, MAP)                                                                                                                    \
     X(map_branch, OTHER)                                                                                                           \
     X(map_leaf, OTHER)                                                                                                             \
+    X(map_few, OTHER)                                                                                                              \
     X(map_leaf_keys, OTHER)                                                                                                        \
+    X(map_few_keys, OTHER)                                                                                                         \
     X(map_leaf_values, OTHER)                                                                                                      \
+    X(map_few_values, OTHER)                                                                                                       \
     X(map_leaf_both, OTHER)                                                                                                        \
+    X(map_few_both, OTHER)                                                                                                         \
     X(map_iterator, ITERATOR)                                                                                                      \
     X(map_builder, BUILDER)                                                                                                        \
     X(map_table, OTHER)                                                                                                            \
     X(map_table_refs, OTHER)                                                                                                       \
     X(set, SET)                                                                                                                    \
     X(set_leaf, OTHER)                                                                                                             \
+    X(set_few, OTHER)                                                                                                              \
     X(set_leaf_keys, OTHER)                                                                                                        \
+    X(set_few_keys, OTHER)                                                                                                         \
     X(json_number, JSON)                                                                                                           \
     X(json_object, JSON)                                                                                                           \
     X(json_large, JSON)                                                                                                            \

@@ -9,6 +9,8 @@
 
 #include <stdio.h>
 
+#define JSON_RESERVE ((uint64_t)64 << 30) /* addresses for a large buffer; one that needs more moves again */
+
 /* ---------------------------------------------------------------- the buffer */
 
 bool cx_json_writer_fail(coex_json_writer *writer, coex_status status)
@@ -28,14 +30,46 @@ static bool json_flush(coex_json_writer *writer)
     return taken || cx_json_writer_fail(writer, COEX_STATUS_SYSTEM);
 }
 
+static void json_free_buffer(coex_json_writer *writer)
+{
+    if (writer->pages.base == NULL)
+        cx_os_free(writer->buffer);
+    else
+        cx_range_release(&writer->pages);
+}
+
+/* Moves the buffer into pages of its own, with addresses to grow into. First touches of small pages would take a good part of the time
+ * that it takes to write the text. */
+static bool json_move_to_pages(coex_json_writer *writer, uint64_t room)
+{
+    cx_range pages;
+    if (!cx_range_reserve(&pages, room > JSON_RESERVE / 4 ? 4 * room : JSON_RESERVE, room)) return false;
+    pages.huge = true;
+    if (!cx_range_commit(&pages, room)) {
+        cx_range_release(&pages);
+        return false;
+    }
+    memcpy(pages.base, writer->buffer, writer->used);
+    json_free_buffer(writer);
+    writer->pages = pages;
+    writer->buffer = pages.base;
+    return true;
+}
+
+static bool json_grow(coex_json_writer *writer, uint64_t room)
+{
+    if (room >= JSON_LARGE) return cx_range_commit(&writer->pages, room) || json_move_to_pages(writer, room);
+    char *larger = cx_os_resize(writer->buffer, room);
+    if (larger != NULL) writer->buffer = larger;
+    return larger != NULL;
+}
+
 bool cx_json_room_slow(coex_json_writer *writer, uint64_t bytes)
 {
     if (writer->sink != NULL && writer->room != 0) return json_flush(writer);
     uint64_t room = writer->sink != NULL ? JSON_SINK_ROOM : 1024;
     while (room < writer->used + bytes || room < 2 * writer->room) room *= 2;
-    char *larger = cx_os_resize(writer->buffer, room);
-    if (larger == NULL) return cx_json_writer_fail(writer, COEX_STATUS_MEMORY);
-    writer->buffer = larger;
+    if (!json_grow(writer, room)) return cx_json_writer_fail(writer, COEX_STATUS_MEMORY);
     writer->room = room;
     return true;
 }
@@ -318,7 +352,7 @@ coex_json_writer *coex_json_writer_to_file(FILE *file, int indent, uint32_t flag
 void coex_json_writer_destroy(coex_json_writer *writer)
 {
     if (writer == NULL) return;
-    cx_os_free(writer->buffer);
+    json_free_buffer(writer);
     cx_os_free(writer->levels);
     cx_os_free(writer);
 }
@@ -327,7 +361,12 @@ bool coex_json_writer_finish(coex_json_writer *writer)
 {
     if (writer->failed != COEX_STATUS_OK || writer->depth != 0 || (!writer->has_value && (writer->flags & COEX_JSON_LINES) == 0))
         return json_stale(writer);
-    return writer->sink == NULL || json_flush(writer);
+    if (writer->sink == NULL) return true;
+    if (!json_flush(writer)) return false;
+    bool done = true;
+    if (writer->sink == json_write_to_file)
+        COEX_GC_NATIVE(done = fflush((FILE *)writer->context) == 0); /* a full disk is found here */
+    return done || cx_json_writer_fail(writer, COEX_STATUS_SYSTEM);
 }
 
 const char *coex_json_writer_bytes(coex_json_writer *writer, uint64_t *count)

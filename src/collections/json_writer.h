@@ -7,6 +7,8 @@
 
 #include "collections/json_value.h"
 
+#include "base/os.h"
+
 #include <string.h>
 
 enum {
@@ -16,12 +18,14 @@ enum {
 
     JSON_TEXT_PIECE = 8 * 1024,                /* of a string, written at once */
     JSON_TEXT_ROOM = 6 * JSON_TEXT_PIECE + 64, /* what it takes if every byte becomes an escape */
-    JSON_SINK_ROOM = 2 * JSON_TEXT_ROOM
+    JSON_SINK_ROOM = 2 * JSON_TEXT_ROOM,
+    JSON_LARGE = 1024 * 1024 /* from here on a buffer has pages of its own */
 };
 
 struct coex_json_writer {
     char *buffer;
     uint64_t used, room;
+    cx_range pages; /* where the buffer is if it is large: it grows in place, and large pages make it resident */
     uint64_t epoch; /* safepoints so far */
     uint64_t depth, level_room;
     unsigned char *levels; /* JSON_LEVEL_… */

@@ -12,7 +12,8 @@
  * INV-LIST-3  Nodes of the types list_… never change. Nodes of the types edit_… are changed by the builder whose number is in their
  *             last word, and never again once that is finished; they are copied like all others by whoever is not it.
  *
- * Entered by list.c and list_builder.c. Parts and items hold handles, no addresses; what an operation makes is rooted until it ends. */
+ * Entered by list.c and list_builder.c; json_print.c reads the words of a short list where they are. Parts and items hold handles, no
+ * addresses; what an operation makes is rooted until it ends. */
 #ifndef CX_COLLECTIONS_LIST_TREE_H
 #define CX_COLLECTIONS_LIST_TREE_H
 

@@ -76,22 +76,10 @@ uint64_t coex_map_len(coex_handle map)
 
 bool coex_map_get(coex_handle map, uint64_t key, uint64_t *value)
 {
-    const struct cx_map *it = map_look(map);
-    uint64_t hash;
-    if (it == NULL || !cx_trie_admit((uint32_t)it->flavor, &key, &hash)) return false;
-    const uint64_t *entry = cx_trie_look((uint32_t)it->flavor, it->root, hash, key);
-    if (entry == NULL) return cx_fail_false(COEX_STATUS_MISSING);
-    if (value != NULL) *value = entry[1];
-    return true;
+    return cx_trie_get(map, key, value, CX_TYPE_map, COEX_STATUS_MISSING);
 }
 
-bool coex_map_has(coex_handle map, uint64_t key)
-{
-    const struct cx_map *it = map_look(map);
-    uint64_t hash;
-    if (it == NULL || !cx_trie_admit((uint32_t)it->flavor, &key, &hash)) return false;
-    return cx_trie_look((uint32_t)it->flavor, it->root, hash, key) != NULL;
-}
+bool coex_map_has(coex_handle map, uint64_t key) { return cx_trie_get(map, key, NULL, CX_TYPE_map, COEX_STATUS_OK); }
 
 /* ---------------------------------------------------------------- changing */
 

@@ -27,13 +27,7 @@ uint64_t coex_set_len(coex_handle set)
     return it != NULL ? it->count : 0;
 }
 
-bool coex_set_has(coex_handle set, uint64_t element)
-{
-    const struct cx_map *it = set_look(set);
-    uint64_t hash;
-    if (it == NULL || !cx_trie_admit((uint32_t)it->flavor, &element, &hash)) return false;
-    return cx_trie_look((uint32_t)it->flavor, it->root, hash, element) != NULL;
-}
+bool coex_set_has(coex_handle set, uint64_t element) { return cx_trie_get(set, element, NULL, CX_TYPE_set, COEX_STATUS_OK); }
 
 bool coex_set_is_subset(coex_handle part, coex_handle set)
 {

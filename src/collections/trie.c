@@ -1,66 +1,116 @@
 /* The tree of maps and sets, one key at a time: see trie.h. */
 #include "collections/trie.h"
 
+#include <coex/gc_diag.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------- types */
 
 /* Marks come before entries, and vary in number: so a function finds the references of a leaf by its count, which never changes
- * after birth (INV-TRIE-2). A leaf without references is not looked at. */
-static inline void trie_trace(const void *payload, coex_gc_visitor *visitor, unsigned stride, unsigned step)
+ * after birth (INV-TRIE-2), but which a dump may read of anything. A leaf without references is not looked at. */
+static inline void trie_trace(const void *payload, uint64_t size, coex_gc_visitor *visitor, unsigned stride, unsigned from,
+                              unsigned step)
 {
     const struct cx_trie_node *leaf = payload;
+    uint64_t words = size / 8, count = words != 0 ? leaf->head : 0;
+    if (count > words || 1 + cx_leaf_mark_words(count) + count * stride > words) return;
     const uint64_t *entry = cx_leaf_entries(leaf);
-    for (uint64_t i = 0; i < leaf->head * stride; i += step) coex_gc_visit(visitor, &entry[i]);
+    for (uint64_t i = from; i < count * stride; i += step) coex_gc_visit(visitor, &entry[i]);
 }
 
 static void trie_trace_keys(const void *payload, uint64_t size, coex_gc_visitor *visitor)
 {
-    if (size > 8) trie_trace(payload, visitor, 2, 2);
+    trie_trace(payload, size, visitor, 2, 0, 2);
 }
 
 static void trie_trace_values(const void *payload, uint64_t size, coex_gc_visitor *visitor)
 {
-    const struct cx_trie_node *leaf = payload;
-    const uint64_t *entry = cx_leaf_entries(leaf);
-    for (uint64_t i = 0; size > 8 && i < leaf->head; i++) coex_gc_visit(visitor, &entry[2 * i + 1]);
+    trie_trace(payload, size, visitor, 2, 1, 2);
 }
 
 static void trie_trace_both(const void *payload, uint64_t size, coex_gc_visitor *visitor)
 {
-    if (size > 8) trie_trace(payload, visitor, 2, 1);
+    trie_trace(payload, size, visitor, 2, 0, 1);
 }
 
 static void trie_trace_elements(const void *payload, uint64_t size, coex_gc_visitor *visitor)
 {
-    if (size > 8) trie_trace(payload, visitor, 1, 1);
+    trie_trace(payload, size, visitor, 1, 0, 1);
+}
+
+/* Names for dumps. The size of a leaf tells how many words of marks it has: `few` of them, or those of a line, or one for each eight
+ * entries; the largest count that fits is the count, as a leaf of so many has no word to spare. */
+static void trie_name(uint64_t size, uint64_t offset, uint64_t marks, unsigned stride, char *text, uint64_t room)
+{
+    uint64_t words = size / 8, at = offset / 8;
+    if (marks != 1 && words > 1 + marks + CX_TRIE_LEAF * stride) marks = words - 1 - (words - 1) * 8 / (8 * stride + 1) * stride;
+    if (at <= marks) return;
+    at -= 1 + marks;
+    const char *what = stride == 1 ? "element" : at % 2 == 0 ? "key" : "value";
+    snprintf(text, room, "%s %llu", what, (unsigned long long)(at / stride));
+}
+
+static void trie_name_few(uint64_t size, uint64_t offset, char *text, uint64_t room) { trie_name(size, offset, 1, 2, text, room); }
+static void trie_name_few_elements(uint64_t size, uint64_t offset, char *text, uint64_t room)
+{
+    trie_name(size, offset, 1, 1, text, room);
+}
+static void trie_name_many(uint64_t size, uint64_t offset, char *text, uint64_t room)
+{
+    trie_name(size, offset, CX_TRIE_LEAF / 8, 2, text, room);
+}
+static void trie_name_many_elements(uint64_t size, uint64_t offset, char *text, uint64_t room)
+{
+    trie_name(size, offset, CX_TRIE_LEAF / 8, 1, text, room);
 }
 
 const coex_gc_type cx_type_map_branch = {.name = "map branch", .flags = COEX_GC_REF_ARRAY, .array_offset = 8};
-const coex_gc_type cx_type_map_leaf = {.name = "map leaf"};
-const coex_gc_type cx_type_map_leaf_keys = {.name = "map leaf (keys)", .trace = trie_trace_keys};
-const coex_gc_type cx_type_map_leaf_values = {.name = "map leaf (values)", .trace = trie_trace_values};
-const coex_gc_type cx_type_map_leaf_both = {.name = "map leaf (keys, values)", .trace = trie_trace_both};
-const coex_gc_type cx_type_set_leaf = {.name = "set leaf"};
-const coex_gc_type cx_type_set_leaf_keys = {.name = "set leaf (references)", .trace = trie_trace_elements};
+/* Leaves of large trees begin with a line of memory; those of a few entries lie where there is room. */
+#define TRIE_LEAF_TYPE(suffix, is, what, function)                                                                                 \
+    const coex_gc_type cx_type_##is##_leaf##suffix = {.name = #is " leaf" what, .trace = function, .align = CX_TRIE_LINE};         \
+    const coex_gc_type cx_type_##is##_few##suffix = {.name = "small " #is " leaf" what, .trace = function};
 
-static const enum cx_value_type trie_leaf_types[CX_TRIE_FLAVORS] = {
-    [COEX_MAP_INTEGER] = CX_TYPE_map_leaf,
-    [COEX_MAP_FLOAT] = CX_TYPE_map_leaf,
-    [COEX_MAP_STRING] = CX_TYPE_map_leaf_keys,
-    [COEX_MAP_HANDLE] = CX_TYPE_map_leaf_keys,
-    [COEX_MAP_INTEGER | COEX_MAP_REFERENCES] = CX_TYPE_map_leaf_values,
-    [COEX_MAP_FLOAT | COEX_MAP_REFERENCES] = CX_TYPE_map_leaf_values,
-    [COEX_MAP_STRING | COEX_MAP_REFERENCES] = CX_TYPE_map_leaf_both,
-    [COEX_MAP_HANDLE | COEX_MAP_REFERENCES] = CX_TYPE_map_leaf_both,
-    [CX_TRIE_SET | COEX_MAP_INTEGER] = CX_TYPE_set_leaf,
-    [CX_TRIE_SET | COEX_MAP_FLOAT] = CX_TYPE_set_leaf,
-    [CX_TRIE_SET | COEX_MAP_STRING] = CX_TYPE_set_leaf_keys,
-    [CX_TRIE_SET | COEX_MAP_HANDLE] = CX_TYPE_set_leaf_keys,
+TRIE_LEAF_TYPE(, map, "", NULL)
+TRIE_LEAF_TYPE(_keys, map, " with key references", trie_trace_keys)
+TRIE_LEAF_TYPE(_values, map, " with value references", trie_trace_values)
+TRIE_LEAF_TYPE(_both, map, " with references", trie_trace_both)
+TRIE_LEAF_TYPE(, set, "", NULL)
+TRIE_LEAF_TYPE(_keys, set, " with references", trie_trace_elements)
+
+static const struct trie_leaf_types {
+    enum cx_value_type many, few;
+} trie_leaf_types[CX_TRIE_FLAVORS] = {
+    [COEX_MAP_INTEGER] = {CX_TYPE_map_leaf, CX_TYPE_map_few},
+    [COEX_MAP_FLOAT] = {CX_TYPE_map_leaf, CX_TYPE_map_few},
+    [COEX_MAP_STRING] = {CX_TYPE_map_leaf_keys, CX_TYPE_map_few_keys},
+    [COEX_MAP_HANDLE] = {CX_TYPE_map_leaf_keys, CX_TYPE_map_few_keys},
+    [COEX_MAP_INTEGER | COEX_MAP_REFERENCES] = {CX_TYPE_map_leaf_values, CX_TYPE_map_few_values},
+    [COEX_MAP_FLOAT | COEX_MAP_REFERENCES] = {CX_TYPE_map_leaf_values, CX_TYPE_map_few_values},
+    [COEX_MAP_STRING | COEX_MAP_REFERENCES] = {CX_TYPE_map_leaf_both, CX_TYPE_map_few_both},
+    [COEX_MAP_HANDLE | COEX_MAP_REFERENCES] = {CX_TYPE_map_leaf_both, CX_TYPE_map_few_both},
+    [CX_TRIE_SET | COEX_MAP_INTEGER] = {CX_TYPE_set_leaf, CX_TYPE_set_few},
+    [CX_TRIE_SET | COEX_MAP_FLOAT] = {CX_TYPE_set_leaf, CX_TYPE_set_few},
+    [CX_TRIE_SET | COEX_MAP_STRING] = {CX_TYPE_set_leaf_keys, CX_TYPE_set_few_keys},
+    [CX_TRIE_SET | COEX_MAP_HANDLE] = {CX_TYPE_set_leaf_keys, CX_TYPE_set_few_keys},
 };
 
-/* So that the marks of any leaf can be looked at as if there were CX_TRIE_LEAF: what lies behind them is in the same object. */
-enum { TRIE_LEAF_LEAST = 8 + CX_TRIE_LEAF };
+bool cx_trie_register(void)
+{
+    static const struct {
+        enum cx_value_type type;
+        coex_gc_namer name;
+    } rows[] = {
+        {CX_TYPE_map_leaf_keys, trie_name_many}, {CX_TYPE_map_leaf_values, trie_name_many},
+        {CX_TYPE_map_leaf_both, trie_name_many}, {CX_TYPE_set_leaf_keys, trie_name_many_elements},
+        {CX_TYPE_map_few_keys, trie_name_few},   {CX_TYPE_map_few_values, trie_name_few},
+        {CX_TYPE_map_few_both, trie_name_few},   {CX_TYPE_set_few_keys, trie_name_few_elements},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (coex_gc_set_namer(cx_values.id[rows[i].type], rows[i].name) != COEX_GC_OK) return false;
+    }
+    return true;
+}
 
 static struct cx_trie_node *trie_allocate(uint64_t bytes, enum cx_value_type type, uint64_t head, coex_handle *handle)
 {
@@ -86,8 +136,9 @@ struct cx_trie_node *cx_branch_new(uint32_t map, uint64_t size, coex_handle *han
 struct cx_trie_node *cx_leaf_new(uint32_t flavor, uint64_t count, coex_handle *handle)
 {
     uint64_t words = 1 + cx_leaf_mark_words(count) + count * cx_trie_stride(flavor);
-    uint64_t bytes = words * 8 > TRIE_LEAF_LEAST ? words * 8 : TRIE_LEAF_LEAST;
-    return trie_allocate(bytes, trie_leaf_types[flavor], count, handle);
+    uint64_t bytes = words * 8 > CX_TRIE_LINE ? words * 8 : CX_TRIE_LINE; /* so that any may be looked at as one of many marks */
+    enum cx_value_type type = count > CX_TRIE_FEW ? trie_leaf_types[flavor].many : trie_leaf_types[flavor].few;
+    return trie_allocate(bytes, type, count, handle);
 }
 
 /* -------------------------------------------------------------------- keys */
@@ -99,117 +150,6 @@ uint64_t cx_trie_number(uint64_t key)
     if (number != number) return UINT64_C(0x7ff8000000000000);
     return key == (uint64_t)1 << 63 ? 0 : key; /* -0.0 */
 }
-
-/* ----------------------------------------------------------------- finding */
-
-/* A bit for each of 16 marks that is this one. */
-#if defined(__SSE2__)
-#include <emmintrin.h>
-static inline uint64_t trie_match(const uint8_t *marks, uint8_t mark)
-{
-    __m128i found = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)marks), _mm_set1_epi8((char)mark));
-    return (uint32_t)_mm_movemask_epi8(found);
-}
-#else
-static inline uint64_t trie_match(const uint8_t *marks, uint8_t mark)
-{
-    uint64_t found = 0;
-    for (unsigned i = 0; i < 16; i++) found |= (uint64_t)(marks[i] == mark) << i;
-    return found;
-}
-#endif
-
-/* One of more entries than CX_TRIE_LEAF: where hashes are used up. */
-static const uint64_t *trie_find_many(uint32_t flavor, const struct cx_trie_node *leaf, uint64_t key)
-{
-    const uint64_t *entry = cx_leaf_entries(leaf);
-    for (uint64_t i = leaf->head; i != 0; i--, entry += cx_trie_stride(flavor)) {
-        if (cx_trie_same_key(flavor, *entry, key)) return entry;
-    }
-    return NULL;
-}
-
-#define TRIE_TEMPLATE static inline __attribute__((always_inline))
-
-/* The number of vectors does not depend on the count: a branch that can't be foreseen would cost more than looking at marks that
- * are none, since nothing behind it begins before the head of the leaf has come. */
-TRIE_TEMPLATE const uint64_t *trie_find_in(uint32_t flavor, const struct cx_trie_node *leaf, uint8_t mark, uint64_t key,
-                                           const bool strings)
-{
-    uint64_t count = leaf->head;
-    const uint8_t *marks = cx_leaf_marks(leaf);
-    if (COEX_UNLIKELY(count > CX_TRIE_LEAF)) return trie_find_many(flavor, leaf, key);
-    uint64_t found = trie_match(marks, mark) | trie_match(marks + 16, mark) << 16 | trie_match(marks + 32, mark) << 32;
-    const uint64_t *entries = cx_leaf_entries(leaf);
-    unsigned shift = (flavor & CX_TRIE_SET) != 0 ? 0 : 1;
-    for (found &= ((uint64_t)1 << count) - 1; found != 0; found &= found - 1) {
-        const uint64_t *entry = &entries[(uint64_t)__builtin_ctzll(found) << shift];
-        if (COEX_LIKELY(*entry == key)) return entry;
-        if (strings && coex_string_equal(*entry, key)) return entry;
-    }
-    return NULL;
-}
-
-/* Asks for the memory where an entry probably is, before the head of its leaf has come and says where: leaves of one level have
- * about the same count, and entries are sorted by marks, which are spread evenly. */
-TRIE_TEMPLATE void trie_prefetch(uint32_t flavor, const struct cx_trie_node *leaf, uint64_t count, uint8_t mark)
-{
-    uint64_t before = count * mark / 256;
-    const char *near = (const char *)leaf->word + count + before * 8 * cx_trie_stride(flavor);
-    __builtin_prefetch(near - 40);
-    __builtin_prefetch(near + 24);
-    __builtin_prefetch(near + 88);
-}
-
-/* Always inlined into its uses, so that each has its own text. */
-TRIE_TEMPLATE const uint64_t *trie_find(uint32_t flavor, coex_handle root, uint64_t left, uint8_t mark, uint64_t key,
-                                        const bool strings, const bool instruction)
-{
-    if (root == 0) return NULL;
-    const struct cx_trie_node *node = cx_trie_at(root);
-    if (!cx_trie_is_branch(node)) return trie_find_in(flavor, node, mark, key, strings);
-    uint32_t map = cx_branch_map(node);
-    uint64_t size = coex_immediate_bits(node->word[instruction ? (unsigned)__builtin_popcount(map) : cx_trie_count(map)]);
-    do {
-        map = cx_branch_map(node);
-        unsigned place = (unsigned)(left >> CX_TRIE_TOP);
-        uint32_t below = map & (((uint32_t)1 << place) - 1);
-        if (COEX_UNLIKELY((map >> place & 1) == 0)) return NULL;
-        coex_handle child = node->word[instruction ? (unsigned)__builtin_popcount(below) : cx_trie_count(below)];
-        if (child == 0) __builtin_unreachable();
-        node = cx_trie_at(child);
-        left <<= CX_TRIE_BITS;
-        size >>= CX_TRIE_BITS;
-        if (size < CX_TRIE_LEAF) trie_prefetch(flavor, node, size, mark);
-    } while (cx_trie_is_branch(node));
-    return trie_find_in(flavor, node, mark, key, strings);
-}
-
-#define TRIE_FIND(name, attribute, strings, instruction)                                                                           \
-    attribute static const uint64_t *name(uint32_t flavor, coex_handle root, uint64_t hash, uint8_t mark, uint64_t key)            \
-    {                                                                                                                              \
-        return trie_find(flavor, root, hash, mark, key, strings, instruction);                                                     \
-    }
-
-TRIE_FIND(trie_find_word_anywhere, , false, false)
-TRIE_FIND(trie_find_string_anywhere, , true, false)
-
-/* W: when the library is loaded. */
-cx_trie_finder cx_trie_find_word = trie_find_word_anywhere, cx_trie_find_string = trie_find_string_anywhere;
-
-#if defined(__x86_64__)
-#define TRIE_POPCNT __attribute__((target("popcnt")))
-TRIE_FIND(trie_find_word_popcnt, TRIE_POPCNT, false, true)
-TRIE_FIND(trie_find_string_popcnt, TRIE_POPCNT, true, true)
-
-__attribute__((constructor)) static void trie_choose(void)
-{
-    __builtin_cpu_init();
-    if (!__builtin_cpu_supports("popcnt")) return;
-    cx_trie_find_word = trie_find_word_popcnt;
-    cx_trie_find_string = trie_find_string_popcnt;
-}
-#endif
 
 /* ---------------------------------------------------------------- changing */
 

@@ -1,8 +1,8 @@
 /* The tree that maps and sets are made of: a hash trie with bitmap nodes of 32 branches (Bagwell, "Ideal Hash Trees", 2001) whose
- * leaves hold up to 48 entries.
+ * leaves hold up to 56 entries.
  *
  *     branch: BRANCH | bitmap of places | child ... child | IMMEDIATE(entries below)
- *     leaf:   count | a mark of one byte for each entry, 8 in a word | entry ... entry
+ *     leaf:   count | a mark of one byte for each entry, 8 in a word; room for 8, 56 or as many as there are | entry ... entry
  *
  * The place in the root is given by the top five bits of the hash, that in its child by the next five, and so on. Hashes have 62
  * bits and end in 01: so the path is at an end, after thirteen branches, when nothing is left of the hash as it is shifted out to
@@ -33,7 +33,9 @@ enum {
     CX_TRIE_PLACES = 1 << CX_TRIE_BITS,
     CX_TRIE_LEVELS = 13, /* of branches: 12 * 5 bits, and the last 4 */
     CX_TRIE_TOP = 64 - CX_TRIE_BITS,
-    CX_TRIE_LEAF = 48, /* three vectors of 16 marks. More would cost more to copy, fewer would mean more and smaller nodes */
+    CX_TRIE_LEAF = 56, /* their marks and the head are one line of memory. More would cost more to copy, fewer mean smaller nodes */
+    CX_TRIE_LINE = 64,
+    CX_TRIE_FEW = 8, /* a leaf of so few has one word of marks, and begins anywhere */
     CX_TRIE_LIST = 2 * CX_TRIE_LEAF
 };
 
@@ -70,7 +72,11 @@ static inline coex_handle cx_branch_child(const struct cx_trie_node *node, unsig
     return (map >> place & 1) != 0 ? node->word[cx_branch_index(map, place)] : 0;
 }
 
-static inline uint64_t cx_leaf_mark_words(uint64_t count) { return (count + 7) / 8; }
+/* Room for as many marks as leaves of a large tree may have: so their entries begin with a line of memory. */
+static inline uint64_t cx_leaf_mark_words(uint64_t count)
+{
+    return count <= CX_TRIE_FEW ? 1 : count <= CX_TRIE_LEAF ? CX_TRIE_LEAF / 8 : (count + 7) / 8;
+}
 static inline const uint8_t *cx_leaf_marks(const struct cx_trie_node *node) { return (const uint8_t *)node->word; }
 static inline const uint64_t *cx_leaf_entries(const struct cx_trie_node *node)
 {
@@ -121,15 +127,9 @@ static inline bool cx_trie_same_key(uint32_t flavor, uint64_t a, uint64_t b)
 
 /* --------------------------------------------------------- looking and changing */
 
-/* The entry of a key, or NULL: in the texts that suit this processor, for words and for strings. A root other than that of the
- * whole tree goes with a hash that is shifted as far to the left as its level says; `mark` is that of the whole hash. */
-typedef const uint64_t *(*cx_trie_finder)(uint32_t flavor, coex_handle root, uint64_t hash, uint8_t mark, uint64_t key);
-extern cx_trie_finder cx_trie_find_word, cx_trie_find_string;
-
-static inline const uint64_t *cx_trie_find(uint32_t flavor, coex_handle root, uint64_t hash, uint8_t mark, uint64_t key)
-{
-    return (cx_trie_has_strings(flavor) ? cx_trie_find_string : cx_trie_find_word)(flavor, root, hash, mark, key);
-}
+/* The entry of a key, or NULL: in the text that suits this processor. A root other than that of the whole tree goes with a hash that
+ * is shifted as far to the left as its level says; `mark` is that of the whole hash. */
+extern const uint64_t *(*cx_trie_find)(uint32_t flavor, coex_handle root, uint64_t hash, uint8_t mark, uint64_t key);
 
 static inline const uint64_t *cx_trie_look(uint32_t flavor, coex_handle root, uint64_t hash, uint64_t key)
 {
@@ -141,6 +141,15 @@ static inline const uint64_t *cx_trie_look_below(uint32_t flavor, coex_handle ro
 {
     return cx_trie_find(flavor, root, level < CX_TRIE_LEVELS ? hash << (level * CX_TRIE_BITS) : 0, cx_trie_mark(hash), key);
 }
+
+/* All of what getting a value takes, in one text: `map` is checked to be of type `type` (map or set), the key is admitted, the value
+ * goes to *value (or nowhere, if that is NULL). False: a status is recorded if an argument is of the wrong kind; if there is no such
+ * key it is `missing`, unless that is COEX_STATUS_OK. */
+extern bool (*cx_trie_get)(coex_handle map, uint64_t key, uint64_t *value, enum cx_value_type type, coex_status missing);
+
+/* Makes these two the texts for processors of today, which is done when the library is loaded, or those for any, which a test may do
+ * while no other thread looks for something. False: this processor is not one of today; nothing changes. */
+bool cx_trie_choose(bool today);
 
 /* The tree with an entry, without a key, in *root and, if it is new, in `slot`, which is a slot of the caller's frame and of no use
  * before. False: memory is exhausted, *root is as it was. */
@@ -189,12 +198,41 @@ bool cx_list_branch(const struct cx_trie_list *list, uint32_t flavor, unsigned l
 /* ------------------------------------------------------------ whole trees */
 
 /* What goes into a tree all at once: a table in ascending order of hashes, with gaps whose hash is 0. Bit 1 of a hash means that
- * the key is to be removed. The arrays are objects; `values` is 0 for a set. */
+ * the key is to be removed. It lies in two arrays, so that a place is one or two lines of memory: `words` has a row with the hash and
+ * what is no reference for each place, `refs` one with what is (0: nothing is). */
 #define CX_TRIE_REMOVED ((uint64_t)2)
 struct cx_trie_batch {
-    coex_handle hashes, keys, values;
+    coex_handle words, refs;
     uint64_t at, end; /* index of the next change, and of the end */
 };
+
+/* Words of a row. */
+static inline unsigned cx_rows_refs(uint32_t flavor)
+{
+    return (unsigned)cx_trie_has_key_references(flavor) + ((flavor & COEX_MAP_REFERENCES) != 0);
+}
+static inline unsigned cx_rows_words(uint32_t flavor) { return 1 + cx_trie_stride(flavor) - cx_rows_refs(flavor); }
+
+/* Such a table as raw memory, until the next safepoint: what place 0 has, and how many words further the next place is. */
+struct cx_trie_rows {
+    uint64_t *hash, *key, *value; /* value is NULL in a set */
+    unsigned hash_step, key_step, value_step;
+};
+
+static inline struct cx_trie_rows cx_trie_rows(uint32_t flavor, coex_handle words, coex_handle refs)
+{
+    unsigned word_step = cx_rows_words(flavor), ref_step = cx_rows_refs(flavor);
+    uint64_t *word = coex_gc_handle_deref(words), *ref = coex_gc_handle_deref(refs);
+    bool key_refs = cx_trie_has_key_references(flavor), value_refs = (flavor & COEX_MAP_REFERENCES) != 0;
+    return (struct cx_trie_rows){.hash = word,
+                                 .key = key_refs ? ref : word + 1,
+                                 .value = cx_trie_stride(flavor) == 1 ? NULL
+                                          : value_refs                ? ref + key_refs
+                                                                      : word + 2 - key_refs,
+                                 .hash_step = word_step,
+                                 .key_step = key_refs ? ref_step : word_step,
+                                 .value_step = value_refs ? ref_step : word_step};
+}
 
 /* All changes of a batch. What is in it, and *root, are rooted by the caller. False: memory is exhausted, *root is as it was. */
 bool cx_trie_apply(uint32_t flavor, coex_handle *root, struct cx_trie_batch *batch);
@@ -240,6 +278,9 @@ static inline struct cx_map *cx_map_as(coex_handle word)
     struct cx_map *map = cx_value_as(word, CX_TYPE_map);
     return map != NULL ? map : cx_value_as(word, CX_TYPE_set);
 }
+
+/* Tells dumps what the references of leaves are called. */
+bool cx_trie_register(void);
 
 /* A map or set around a tree. 0: memory is exhausted. A safepoint. */
 coex_handle cx_map_wrap(uint32_t flavor, coex_handle root);

@@ -1,6 +1,7 @@
 /* coex_gc_dump_object: one object, its header unpacked and its fields with their names. A look, no visit: the caller keeps the handle rooted,
  * and even if it does not, what is read stays inside the heap (view.h). */
 #include "diag/view.h"
+#include "gc/roots.h"
 #include "gc/runtime.h"
 #include "gc/weak.h"
 
@@ -44,12 +45,12 @@ static void object_print_target(struct cx_text *text, uint64_t value)
 
 static void object_print_reference(struct cx_text *text, const struct cx_view *view, uint64_t offset)
 {
-    struct cx_field field = cx_view_field(view->type, offset);
+    struct cx_field field = cx_view_field(view, offset);
     cx_text_print(text, "  offset %" PRIu64 ": ", offset);
     object_print_target(text, cx_view_word(view, offset));
-    if (field.kind == CX_FIELD_NAMED) {
+    if (field.kind == CX_FIELD_NAMED || field.kind == CX_FIELD_CALLED) {
         cx_text_print(text, "  (");
-        cx_text_name(text, field.name);
+        cx_text_name(text, field.kind == CX_FIELD_NAMED ? field.name : field.called);
         cx_text_print(text, ")");
     } else if (field.kind == CX_FIELD_ELEMENT) {
         cx_text_print(text, "  ([%" PRIu64 "])", field.index);
@@ -76,7 +77,7 @@ static void object_print_fields(struct cx_text *text, const struct cx_view *view
         cx_view_each(view, object_see_traced, &refs);
     } else {
         for (uint64_t offset = 0; offset + 8 <= view->size; offset += 8) {
-            if (cx_view_field(view->type, offset).kind != CX_FIELD_PLAIN)
+            if (cx_view_field(view, offset).kind != CX_FIELD_PLAIN)
                 object_print_reference(text, view, offset);
             else
                 object_print_plain(text, view, offset, offset + 8);
@@ -110,6 +111,8 @@ static void object_print(struct cx_text *text, coex_handle h)
     uint32_t flags = object_flags(&view);
     bool marked = (flags & COEX_GC_OBJECT_MARKED) != 0;
     cx_text_print(text, "Mark bit: %d (%s current)\nForwarded: no\n", marked, marked ? "matches" : "does not match");
+    uint64_t pins = text->direct ? 0 : cx_roots_pins_of(h); /* a debugger takes no locks */
+    if (pins != 0) cx_text_print(text, "Pinned: %" PRIu64 " %s\n", pins, pins == 1 ? "time" : "times");
     cx_text_print(text, "\nHeader:\n  size: %" PRIu64 "\n  type_id: %u\n  flags: 0x%02x\n  forward: 0\n", view.bytes, view.type->id,
                   flags);
     object_print_fields(text, &view);

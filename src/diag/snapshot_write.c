@@ -20,7 +20,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WRITE_BUFFER = 1 << 16, WRITE_NUMBER = 21, WRITE_FIELDS = 7 /* numbers of a node */ };
+enum {
+    WRITE_BUFFER = 1 << 16,
+    WRITE_NUMBER = 21,
+    WRITE_FIELDS = 7,   /* numbers of a node */
+    WRITE_NAMES = 4096, /* that namers give; what has one beyond is told by its number */
+    WRITE_PLACES = 2 * WRITE_NAMES
+};
 
 enum write_node_type { WRITE_NODE_OBJECT = 3, WRITE_NODE_SYNTHETIC = 9 };
 enum write_edge_type { WRITE_EDGE_ELEMENT = 1, WRITE_EDGE_PROPERTY = 2, WRITE_EDGE_WEAK = 6 };
@@ -70,7 +76,13 @@ struct writer {
     uint64_t first_list, first_object;
     uint32_t types;
     uint32_t *field_string; /* by type: string of its first field */
-    uint64_t stack_string, frame_string, cell_string;
+    uint64_t stack_string, frame_string, cell_string, name_string;
+    /* names that namers gave, in the order of their strings; places by hash have the number of a name, from 1 on */
+    struct write_names {
+        uint32_t count;
+        uint16_t place[WRITE_PLACES];
+        char text[WRITE_NAMES][CX_VIEW_NAME];
+    } * names;
 };
 
 /* ------------------------------------------------------------------ numbers */
@@ -182,7 +194,8 @@ static bool write_number_strings(struct writer *writer)
 {
     writer->types = cx_a32_load_acquire(&cx_world.types.count);
     writer->field_string = cx_os_allocate((writer->types + 2) * sizeof *writer->field_string);
-    if (writer->field_string == NULL) return false;
+    writer->names = cx_os_allocate(sizeof *writer->names);
+    if (writer->field_string == NULL || writer->names == NULL) return false;
     uint32_t next = STRING_FIXED + writer->types;
     for (uint32_t id = 1; id <= writer->types; id++) {
         writer->field_string[id] = next;
@@ -191,6 +204,7 @@ static bool write_number_strings(struct writer *writer)
     writer->stack_string = next;
     writer->frame_string = writer->stack_string + writer->stacks;
     writer->cell_string = writer->frame_string + writer->deepest + 1;
+    writer->name_string = writer->cell_string + writer->list[0];
     return true;
 }
 
@@ -254,17 +268,47 @@ static bool write_find_field(const coex_gc_type *type, uint64_t offset, uint32_t
     return false;
 }
 
-static void write_object_edge(struct writer *writer, bool *first, const struct cx_type *type, uint64_t edge, uint32_t *hint)
+/* The string of a name, which may be new. False: there are too many. */
+static bool write_find_name(struct writer *writer, const char *text, uint64_t *string)
 {
-    uint64_t node = writer->first_object + cx_edge_target(edge), offset = cx_edge_offset(edge);
+    struct write_names *names = writer->names;
+    uint32_t hash = 0;
+    for (const char *at = text; *at != '\0'; at++) hash = (hash ^ (unsigned char)*at) * 0x01000193u; /* FNV */
+    uint16_t *place = &names->place[hash % WRITE_PLACES];
+    while (*place != 0 && strcmp(names->text[*place - 1], text) != 0)
+        place = place + 1 < names->place + WRITE_PLACES ? place + 1 : names->place;
+    if (*place == 0) {
+        if (names->count == WRITE_NAMES) return false;
+        memcpy(names->text[names->count], text, CX_VIEW_NAME);
+        *place = (uint16_t)++names->count;
+    }
+    *string = writer->name_string + *place - 1;
+    return true;
+}
+
+/* What the writer knows of the object whose edges it writes. */
+struct write_object {
+    const struct cx_type *type;
+    uint64_t size;
+    coex_gc_namer name;
+    uint32_t hint;
+};
+
+static void write_object_edge(struct writer *writer, bool *first, struct write_object *object, uint64_t edge)
+{
+    const struct cx_type *type = object->type;
+    char called[CX_VIEW_NAME];
+    uint64_t string, node = writer->first_object + cx_edge_target(edge), offset = cx_edge_offset(edge);
     if ((edge & CX_SNAPSHOT_WEAK) != 0)
         write_edge(writer, first, WRITE_EDGE_WEAK, type->id == cx_weak_type() ? STRING_TARGET : STRING_KEY, node);
     else if (cx_weak_is_type(type->id))
         write_edge(writer, first, WRITE_EDGE_PROPERTY, STRING_VALUE, node);
-    else if (write_find_field(type->descriptor, offset, hint))
-        write_edge(writer, first, WRITE_EDGE_PROPERTY, writer->field_string[type->id] + *hint, node);
+    else if (write_find_field(type->descriptor, offset, &object->hint))
+        write_edge(writer, first, WRITE_EDGE_PROPERTY, writer->field_string[type->id] + object->hint, node);
     else if ((type->flags & COEX_GC_REF_ARRAY) != 0)
         write_edge(writer, first, WRITE_EDGE_ELEMENT, (offset - type->array_offset) / 8, node);
+    else if (cx_view_call(object->name, object->size, offset, called) && write_find_name(writer, called, &string))
+        write_edge(writer, first, WRITE_EDGE_PROPERTY, string, node);
     else
         write_edge(writer, first, WRITE_EDGE_ELEMENT, offset / 8, node);
 }
@@ -274,10 +318,12 @@ static void write_object_edges(struct writer *writer, bool *first)
     const struct cx_snapshot *shot = writer->shot;
     uint64_t count = cx_snapshot_count(shot), at = 0;
     for (uint64_t i = 0; i < count; i++) {
-        const struct cx_type *type = cx_type_at(&cx_world.types, cx_snapshot_type(shot, i));
-        uint32_t hint = 0;
-        for (uint64_t to = cx_snapshot_edges_to(shot, i); at < to; at++)
-            write_object_edge(writer, first, type, *cx_vector_at(&shot->edges, at), &hint);
+        uint64_t to = cx_snapshot_edges_to(shot, i);
+        if (at == to) continue;
+        struct write_object object = {.type = cx_type_at(&cx_world.types, cx_snapshot_type(shot, i))};
+        object.size = cx_snapshot_bytes(shot, i) - cx_type_prefix(object.type);
+        object.name = cx_view_namer(object.type);
+        for (; at < to; at++) write_object_edge(writer, first, &object, *cx_vector_at(&shot->edges, at));
     }
 }
 
@@ -348,6 +394,7 @@ static void write_strings(struct writer *writer)
         snprintf(name, sizeof name, "0x%" PRIx64, cx_rootlist_at(roots, at)->where);
         write_string(writer, &first, name);
     }
+    for (uint32_t i = 0; i < writer->names->count; i++) write_string(writer, &first, writer->names->text[i]);
 }
 
 /* ------------------------------------------------------------------- the file */
@@ -422,6 +469,7 @@ int cx_snapshot_write(const struct cx_snapshot *shot, const char *path)
     else
         cx_error_set(code, "no memory to write a snapshot");
     cx_os_free(writer.field_string);
+    cx_os_free(writer.names);
     cx_os_free(writer.buffer);
     cx_os_free(beside);
     return code;

@@ -1,16 +1,48 @@
 /* Looks at the heap for the trace: which types live and die, and how full the blocks are. Runs on the collector, with no lock but its
- * role, beside running mutators; bounded work, whatever the size of the heap. */
+ * role, beside running mutators. Of the objects it looks at as many as it has time for; a block costs a few loads. */
 #include "diag/trace.h"
 #include "gc/thread.h"
 
 #include <string.h>
 
+/* -------------------------------------------------------------------- cost */
+
+enum {
+    SURVEY_PART = 512,       /* of the program's time on the CPU, one part is for surveys */
+    SURVEY_CREDIT = 2000000, /* ns that may be saved up: the first cycles, and those that are far apart, are looked at well */
+    SURVEY_LOOK_NS = 200,    /* what a look costs until it is known: some cache misses */
+    SURVEY_LEAST_WORDS = 16, /* of the table, whatever it costs: 64 handles each */
+    SURVEY_MOST_WORDS = 1024 /* and at most */
+};
+
+/* Collector only. Surveys of a program whose cycles are short would cost it more than a hundredth, so there are fewer looks in each. */
+static struct {
+    uint64_t at_ns; /* time on the CPU up to which it has its credit */
+    uint64_t credit_ns;
+    uint64_t look_ns;
+} survey_pace = {.credit_ns = SURVEY_CREDIT, .look_ns = SURVEY_LOOK_NS};
+
+/* How many words may be looked at now. */
+static uint64_t survey_looks(void)
+{
+    uint64_t now = cx_os_process_cpu_ns();
+    survey_pace.credit_ns += now > survey_pace.at_ns ? (now - survey_pace.at_ns) / SURVEY_PART : 0; /* less: after a fork */
+    survey_pace.at_ns = now;
+    if (survey_pace.credit_ns > SURVEY_CREDIT) survey_pace.credit_ns = SURVEY_CREDIT;
+    uint64_t looks = survey_pace.credit_ns / survey_pace.look_ns;
+    return looks < SURVEY_LEAST_WORDS ? SURVEY_LEAST_WORDS : looks > SURVEY_MOST_WORDS ? SURVEY_MOST_WORDS : looks;
+}
+
+static void survey_pay(uint64_t spent_ns)
+{
+    survey_pace.credit_ns = survey_pace.credit_ns > spent_ns ? survey_pace.credit_ns - spent_ns : 0;
+}
+
 /* ------------------------------------------------------------------- types */
 
 enum {
-    SURVEY_WORDS = 1024, /* of the table at most, spread evenly: 64 handles each. A look is a cache miss or two */
-    SURVEY_PICKS = 2,    /* objects of a word; each stands for its part of the word's */
-    SURVEY_KINDS = 256   /* types told apart; a power of two */
+    SURVEY_PICKS = 2,  /* objects of a word; each stands for its part of the word's */
+    SURVEY_KINDS = 256 /* types told apart; a power of two */
 };
 
 struct survey_kind {
@@ -104,15 +136,19 @@ static void survey_record(struct survey *survey)
 void cx_survey_types_gct(void)
 {
     struct survey survey;
+    uint64_t begin_ns = cx_os_thread_cpu_ns();
     memset(&survey, 0, sizeof survey);
     survey.random = cx_os_now_ns();
     uint64_t words = cx_a64_load_acquire(&cx_world.handles.committed) / 64;
     /* Words are claimed whole and in order the first time: what lies behind was never used. */
     uint64_t claimed = cx_a64_load_relaxed(&cx_world.handles.claimed) / 64 + 64;
     if (claimed < words) words = claimed;
-    uint64_t step = words / SURVEY_WORDS + 1;
+    uint64_t step = words / survey_looks() + 1;
     for (uint64_t at = survey_random(&survey) % step; at < words; at += step) survey_word(&survey, at, step);
     survey_record(&survey);
+    uint64_t spent = cx_os_thread_cpu_ns() - begin_ns;
+    survey_pay(spent);
+    survey_pace.look_ns = (3 * survey_pace.look_ns + spent * step / words) / 4 + 1;
 }
 
 /* ------------------------------------------------------------------ blocks */
@@ -134,20 +170,24 @@ static uint64_t survey_cell(const struct cx_heap *heap, uint64_t from, uint64_t 
 {
     uint64_t lines = 0, all = (to - from) * CX_BLOCK_LINES;
     for (uint64_t i = from; i < to; i++) lines += survey_lines(&heap->blocks[i]);
+    if (lines == 0) return 0;
     uint64_t step = (lines * CX_TRACE_MAP_STEPS + all / 2) / all;
-    return step == 0 && lines != 0 ? 1 : step;
+    return step == 0 ? 1 : step;
 }
 
 void cx_survey_blocks_gct(void)
 {
     const struct cx_heap *heap = &cx_world.heap;
+    uint64_t begin_ns = cx_os_thread_cpu_ns(), from = 0;
     uint64_t blocks = cx_a32_load_acquire(&heap->count), cells = blocks < CX_TRACE_MAP_CELLS ? blocks : CX_TRACE_MAP_CELLS;
     for (uint64_t part = 0; part * 64 < cells; part++) {
         uint64_t value[CX_RECORD_VALUES] = {part << 48 | cells << 32 | blocks};
         for (uint64_t i = 0; i < 64 && part * 64 + i < cells; i++) {
-            uint64_t cell = part * 64 + i;
-            value[1 + i / 16] |= survey_cell(heap, cell * blocks / cells, (cell + 1) * blocks / cells) << (i % 16 * 4);
+            uint64_t to = (part * 64 + i + 1) * blocks / cells;
+            value[1 + i / 16] |= survey_cell(heap, from, to) << (i % 16 * 4);
+            from = to;
         }
         cx_trace_put(CX_TRACE_MAP, 0, value);
     }
+    survey_pay(cx_os_thread_cpu_ns() - begin_ns);
 }

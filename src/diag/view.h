@@ -8,6 +8,8 @@
 #include "diag/text.h"
 #include "gc/thread.h"
 
+#include <coex/gc_diag.h>
+
 /* Reads objects and tables while their owners write them: each word is whole, and that is all a look needs. */
 #define CX_BESIDE __attribute__((no_sanitize("thread")))
 
@@ -34,19 +36,26 @@ void cx_view_each(const struct cx_view *view, cx_view_visitor visit, void *conte
 /* What a field at `offset` is called. */
 enum cx_field_kind {
     CX_FIELD_NAMED,   /* by ref_names, or by the runtime; `name` */
+    CX_FIELD_CALLED,  /* by the type's namer; `called` */
     CX_FIELD_OFFSET,  /* listed without a name */
     CX_FIELD_ELEMENT, /* of an array of references; `index` */
-    CX_FIELD_TRACED,  /* found by a trace function */
+    CX_FIELD_TRACED,  /* found by a trace function, without a name */
     CX_FIELD_PLAIN    /* not a reference, as far as the type says */
 };
+enum { CX_VIEW_NAME = 32 };
 struct cx_field {
     enum cx_field_kind kind;
     const char *name;
     uint64_t index;
+    char called[CX_VIEW_NAME];
 };
-struct cx_field cx_view_field(const struct cx_type *type, uint64_t offset);
-/* "next", "[3]" or "offset 16". */
-void cx_view_print_field(struct cx_text *text, const struct cx_type *type, uint64_t offset);
+struct cx_field cx_view_field(const struct cx_view *view, uint64_t offset);
+/* "next", "[3]", "key 3" or "offset 16". */
+void cx_view_print_field(struct cx_text *text, const struct cx_view *view, uint64_t offset);
+
+/* What names the traced references of a type, or NULL; and what it says. False: nothing. */
+coex_gc_namer cx_view_namer(const struct cx_type *type);
+bool cx_view_call(coex_gc_namer name, uint64_t size, uint64_t offset, char called[CX_VIEW_NAME]);
 
 /* The type's name; and, for a type with a describer, its text in quotes. */
 void cx_view_print_type(struct cx_text *text, const struct cx_view *view, bool described);

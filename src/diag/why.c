@@ -159,7 +159,7 @@ static void why_print_step(struct why *why, uint64_t index, uint64_t field)
     why_print_object(why, index);
     if (field != WHY_ROOT && cx_view_take(&view, cx_view_handle_at(index)) && view.type != NULL) {
         cx_text_print(&why->text, ", field ");
-        cx_view_print_field(&why->text, view.type, field * 8);
+        cx_view_print_field(&why->text, &view, field * 8);
     }
     cx_text_print(&why->text, "\n");
 }

@@ -120,6 +120,7 @@ static void attach_cancel_locked(struct cx_thread *prepared)
 
 bool cx_spawn_cancel(struct cx_thread *prepared)
 {
+    (void)cx_thread_self(); /* a record of an older life is forgotten: this thread is none that comes back late */
     cx_mutex_lock(&cx_world.life);
     bool good = cx_world_is_up() && attach_take_prepared_locked(prepared);
     if (good) attach_cancel_locked(prepared);

@@ -344,34 +344,40 @@ static uint32_t heap_sweep_for_self(struct cx_heap *heap, uint32_t most)
     return CX_NO_BLOCK;
 }
 
-uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes)
+/* An empty block and up to *spares more. Near a limit, where blocks are for those who need them now, and while there are blocks with holes,
+ * none more. */
+static uint32_t heap_pop_some_locked(struct cx_heap *heap, uint32_t *spare, uint32_t *spares)
 {
-    uint32_t block = CX_NO_BLOCK;
-    if (holes) {
-        cx_mutex_lock(&heap->lock);
-        block = heap_pop_partial_locked(heap);
-        cx_mutex_unlock(&heap->lock);
-        if (block == CX_NO_BLOCK) block = heap_sweep_for_self(heap, HEAP_SWEEP_MOST);
+    uint32_t most = *spares, block = heap_pop_free_locked(heap);
+    bool roomy = heap->limit == 0 || cx_a64_load_relaxed(&heap->used) < heap->limit / 2;
+    *spares = 0;
+    while (block != CX_NO_BLOCK && roomy && heap->partial_list == CX_NO_BLOCK && *spares < most &&
+           (spare[*spares] = heap_pop_free_locked(heap)) != CX_NO_BLOCK)
+        ++*spares;
+    return block;
+}
+
+uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes, uint32_t *spare, uint32_t *spares)
+{
+    bool sweeping = cx_a32_load_acquire(&heap->sweep_end) != 0;
+    uint32_t most = *spares;
+    *spares = 0;
+    cx_mutex_lock(&heap->lock);
+    uint32_t block = holes ? heap_pop_partial_locked(heap) : CX_NO_BLOCK;
+    if (block == CX_NO_BLOCK && !(holes && sweeping)) {
+        *spares = most;
+        block = heap_pop_some_locked(heap, spare, spares);
     }
-    if (block == CX_NO_BLOCK) {
+    cx_mutex_unlock(&heap->lock);
+    if (block == CX_NO_BLOCK && holes && sweeping) block = heap_sweep_for_self(heap, HEAP_SWEEP_MOST);
+    if (block == CX_NO_BLOCK && holes && sweeping) {
+        *spares = most;
         cx_mutex_lock(&heap->lock);
-        block = heap_pop_free_locked(heap);
+        block = heap_pop_some_locked(heap, spare, spares);
         cx_mutex_unlock(&heap->lock);
     }
     if (block == CX_NO_BLOCK && holes) block = heap_sweep_for_self(heap, UINT32_MAX); /* full: whatever the sweep still finds */
     return block;
-}
-
-/* None near a limit, where blocks are for those who need them now, and none while there are blocks with holes. */
-uint32_t cx_heap_take_spares(struct cx_heap *heap, uint32_t *spare, uint32_t most)
-{
-    uint32_t count = 0;
-    cx_mutex_lock(&heap->lock);
-    bool roomy = heap->limit == 0 || cx_a64_load_relaxed(&heap->used) < heap->limit / 2;
-    while (roomy && heap->partial_list == CX_NO_BLOCK && count < most && (spare[count] = heap_pop_free_locked(heap)) != CX_NO_BLOCK)
-        count++;
-    cx_mutex_unlock(&heap->lock);
-    return count;
 }
 
 void cx_heap_return_block(struct cx_heap *heap, uint32_t block) { heap_push_free(heap, block); }

@@ -76,11 +76,10 @@ int cx_heap_init(struct cx_heap *heap, uint64_t initial, uint64_t limit, bool po
 void cx_heap_fini(struct cx_heap *heap);
 
 /* A block for the caller to own: one with holes if `holes` (swept ones first; while a sweep runs, the caller may sweep some
- * itself), or an empty one. CX_NO_BLOCK: full. */
-uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes);
-/* Up to `most` empty blocks more, so that one lock serves for several; returns how many. */
+ * itself), or an empty one. CX_NO_BLOCK: full. With an empty one come up to *spares more into `spare`, so that one lock serves for
+ * several; *spares says then how many. */
+uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes, uint32_t *spare, uint32_t *spares);
 enum { CX_SPARE_BLOCKS = 8 };
-uint32_t cx_heap_take_spares(struct cx_heap *heap, uint32_t *spare, uint32_t most);
 /* An empty block that was not used goes back. */
 void cx_heap_return_block(struct cx_heap *heap, uint32_t block);
 /* The owner is done with it. */

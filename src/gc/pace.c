@@ -72,6 +72,13 @@ void cx_pace_init(void)
     pace_set_due();
 }
 
+void cx_pace_count_late(uint64_t handles)
+{
+    uint64_t due = cx_a64_load_relaxed(&cx_pace.due_at_handles);
+    while (due != UINT64_MAX && due >= handles && !cx_a64_cas_acq_rel(&cx_pace.due_at_handles, &due, due - handles)) {
+    }
+}
+
 void cx_pace_set_trigger(uint64_t allocations)
 {
     cx_a64_store_relaxed(&cx_pace.trigger, allocations);

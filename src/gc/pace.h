@@ -32,6 +32,8 @@ void cx_pace_init(void);
 void cx_pace_cycle_begun_gct(void);
 void cx_pace_cycle_ended_gct(void);
 void cx_pace_set_trigger(uint64_t allocations);
+/* Handles that a thread had claimed before there was a count trigger, and begins to use now. */
+void cx_pace_count_late(uint64_t handles);
 
 static inline bool cx_pace_is_due(void)
 {

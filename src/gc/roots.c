@@ -104,6 +104,16 @@ void cx_roots_count_pins(uint64_t *objects, uint64_t *pins)
     cx_mutex_unlock(&roots->lock);
 }
 
+uint64_t cx_roots_pins_of(coex_handle handle)
+{
+    struct cx_roots *roots = cx_world.roots;
+    cx_mutex_lock(&roots->lock);
+    const uint64_t *count = cx_table_get(&roots->pins, handle << 1);
+    uint64_t pins = count != NULL ? *count : 0;
+    cx_mutex_unlock(&roots->lock);
+    return pins;
+}
+
 /* ---------------------------------------------------------------- reading */
 
 /* The reference that an entry stands for. */

@@ -20,6 +20,7 @@ void cx_roots_remove_self(struct cx_thread *self, coex_handle *where);
 bool cx_roots_pin_self(struct cx_thread *self, coex_handle handle);
 bool cx_roots_unpin_self(struct cx_thread *self, coex_handle handle);
 void cx_roots_count_pins(uint64_t *objects, uint64_t *pins);
+uint64_t cx_roots_pins_of(coex_handle handle); /* how often it is pinned */
 
 /* Pushes what is in the cells, and pinned objects, a piece at a time. False: that was the end. */
 bool cx_roots_mark_gct(struct cx_marker *marker, struct cx_mark_cursor *cursor);

@@ -29,7 +29,8 @@
  * INV-THREAD-5  A thread comes, by registration, and goes, by its own call or its exit, under the life lock: never while a shutdown takes
  *               things down. A shutdown claims every thread in native mode, for good, then raises the generation, and then takes things
  *               down. So a thread that comes back was quicker than that claim, and shutdown finds it in MANAGED while everything is
- *               still there; or it finds itself CLAIMED until it sees the generation raised; or it sees that at once. */
+ *               still there; or it finds itself CLAIMED until it sees the generation raised; or it sees that at once. The
+ *               next life uses the same records: who has made one managed looks at the generation once more. */
 #ifndef CX_GC_THREAD_H
 #define CX_GC_THREAD_H
 

@@ -57,9 +57,9 @@ static void tlab_note_taken(struct cx_tlab *tlab, struct cx_heap *heap, uint64_t
 static uint32_t tlab_take_block(struct cx_tlab *tlab, struct cx_heap *heap, bool holes)
 {
     if (tlab->spares > 0) return tlab->spare[--tlab->spares];
-    uint32_t block = cx_heap_take_block(heap, holes);
+    tlab->spares = tlab->appetite;
+    uint32_t block = cx_heap_take_block(heap, holes, tlab->spare, &tlab->spares);
     if (block == CX_NO_BLOCK) return CX_NO_BLOCK;
-    tlab->spares = cx_heap_take_spares(heap, tlab->spare, tlab->appetite);
     if (tlab->appetite < CX_SPARE_BLOCKS) tlab->appetite = tlab->appetite == 0 ? 1 : tlab->appetite * 2;
     return block;
 }

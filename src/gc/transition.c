@@ -6,6 +6,15 @@
 /* In the second slot of the frame that enter_managed makes: no program has that frame by chance. */
 #define TRANSITION_MARK 0x0063616c6c6261u
 
+/* After the mode was made MANAGED. A thread that slept through a shutdown and another init may have done that to the record of a thread of
+ * the next life, which is in native mode and can't leave it meanwhile: INV-THREAD-5. True: it has, and it is put right. */
+static bool transition_was_late(struct cx_thread *record)
+{
+    if (CX_LIKELY(!cx_thread_is_late())) return false;
+    cx_a32_store_seq(&record->mode, CX_MODE_NATIVE);
+    return true;
+}
+
 void cx_transition_enter_self(struct cx_thread *self)
 {
     if (self->native_depth++ != 0) return;
@@ -16,7 +25,7 @@ void cx_transition_enter_self(struct cx_thread *self)
         if (cx_a64_load_seq(&self->requested) == cx_a64_load_relaxed(&self->acked)) return;
         /* A request came in between. Take oneself back and answer; if the collector was quicker, it answers. */
         uint32_t native = CX_MODE_NATIVE;
-        if (!cx_a32_cas_seq(&self->mode, &native, CX_MODE_MANAGED)) return;
+        if (!cx_a32_cas_seq(&self->mode, &native, CX_MODE_MANAGED) || transition_was_late(self)) return;
         cx_safepoint_return_self(self, self->words.top);
         cx_safepoint_poll_self(self);
     }
@@ -33,6 +42,7 @@ bool cx_transition_take_back_self(struct cx_thread *self)
         cx_cpu_relax();
         if (spins > 1000) cx_os_sleep_ns(20000); /* the collector that claimed it has lost its core */
     }
+    if (transition_was_late(self)) return false;
     self->native_depth = 0;
     return true;
 }

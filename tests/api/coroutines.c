@@ -130,6 +130,49 @@ TEST(stacks_that_are_destroyed_are_used_again)
     coex_gc_shutdown();
 }
 
+/* ---- a slot that is set beside a stack that grows ---------------------------------------------------------------- */
+
+/* The other thread's own stack is suspended when the slot is set, and grows afterwards, with nothing that orders the two: a data race, for
+ * a thread sanitizer, if the one looked at anything that the other moves. */
+static int way_stage;
+
+static void await_stage(int stage) { COEX_GC_NATIVE(while (__atomic_load_n(&way_stage, __ATOMIC_RELAXED) < stage) usleep(100)); }
+
+static void *suspend_home_and_grow(void *unused)
+{
+    coex_gc_register_thread();
+    coex_gc_stack *stack = new_stack(20);
+    coex_gc_stack *home = coex_gc_stack_switch(stack);
+    __atomic_store_n(&way_stage, 1, __ATOMIC_RELAXED);
+    await_stage(2);
+    coex_gc_stack_switch(home);
+    coex_handle *slots = coex_gc_enter_frame(10000);
+    slots[9999] = new_leaf();
+    node_verify(slots[9999]);
+    coex_gc_leave_frame(slots);
+    coex_gc_stack_destroy(stack);
+    coex_gc_unregister_thread();
+    return unused;
+}
+
+static void set_beside_growth(void)
+{
+    pthread_t thread;
+    way_start();
+    way_stage = 0;
+    coex_handle *slots = coex_gc_enter_frame(1);
+    expect(pthread_create(&thread, NULL, suspend_home_and_grow, NULL) == 0);
+    await_stage(1);
+    coex_gc_set_slot(&slots[0], new_leaf());
+    __atomic_store_n(&way_stage, 2, __ATOMIC_RELAXED);
+    COEX_GC_NATIVE(pthread_join(thread, NULL));
+    node_verify(slots[0]);
+    coex_gc_leave_frame(slots);
+    coex_gc_shutdown();
+}
+
+TEST(a_slot_is_set_while_another_threads_own_stack_is_suspended) { both_ways(set_beside_growth); }
+
 /* ---- green threads: C stacks of their own, rooted locals --------------------------------------------------------------- */
 
 enum { GREEN = 40, GREEN_STACK = 64 * 1024 };

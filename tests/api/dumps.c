@@ -606,6 +606,45 @@ TEST(describers_are_refused_when_they_make_no_sense_and_cut_when_they_say_too_mu
     coex_gc_shutdown();
 }
 
+static void name_last(uint64_t size, uint64_t offset, char *text, uint64_t room)
+{
+    if (offset != size - 8) return;
+    if (size == 24)
+        snprintf(text, room, "last of %u", (unsigned)size);
+    else
+        memset(text, 'n', room); /* and no end */
+}
+
+static void trace_all(const void *payload, uint64_t size, coex_gc_visitor *visitor)
+{
+    for (uint64_t i = 0; i < size / 8; i++) coex_gc_visit(visitor, (const coex_handle *)payload + i);
+}
+
+TEST(references_that_a_trace_function_finds_have_the_names_that_a_namer_gives)
+{
+    ck_assert_int_eq(coex_gc_set_namer(1, name_last), COEX_GC_ESTATE);
+    dumps_start();
+    ck_assert_int_eq(coex_gc_set_namer(999999, name_last), COEX_GC_EINVAL);
+    uint32_t type = type_from(&(coex_gc_type){.name = "Traced", .trace = trace_all});
+    ck_assert_int_eq(coex_gc_set_namer(type, name_last), COEX_GC_OK);
+    ck_assert_int_eq(coex_gc_set_describer(type, say_word), COEX_GC_OK); /* beside it */
+    coex_handle *slot = coex_gc_enter_frame(3);
+    slot[0] = new_word("hello");
+    slot[1] = coex_gc_alloc(24, type);
+    slot[2] = coex_gc_alloc(32, type);
+    for (uint64_t i = 0; i < 3; i++) coex_gc_init_ref(slot[1], i * 8, slot[0]);
+    coex_gc_init_ref(slot[2], 24, slot[0]);
+    dump_object named = object_now(slot[1]), cut = object_now(slot[2]);
+    expect_field(&named, 8, "handle", decimal(slot[0]), "Word \"hello\"", "");
+    expect_field(&named, 16, "handle", decimal(slot[0]), "Word \"hello\"", "last of 24");
+    ck_assert_uint_eq(strspn(object_field(&cut, 24)->name, "n"), 31);
+    ck_assert_int_eq(coex_gc_set_namer(type, NULL), COEX_GC_OK);
+    named = object_now(slot[1]);
+    expect_field(&named, 16, "handle", decimal(slot[0]), "Word \"hello\"", "");
+    coex_gc_leave_frame(slot);
+    coex_gc_shutdown();
+}
+
 TEST(words_that_are_no_objects_are_dumped_as_such)
 {
     static const uint64_t words[] = {0, 5000, 1 << 20, UINT64_MAX >> 2, COEX_IMMEDIATE(3), UINT64_MAX};

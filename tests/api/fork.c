@@ -130,7 +130,8 @@ static void stop_fellows(void)
     stop_kept();
 }
 
-static unsigned forks(void) { return test_is_large() ? 3000 : scaled(150, 10); }
+/* Two thousand with both ways. */
+static unsigned forks(void) { return test_is_large() ? 10000 : scaled(1000, 10); }
 
 static void forks_beside_cycles(void)
 {
@@ -145,7 +146,7 @@ static void forks_beside_cycles(void)
     stop_fellows();
 }
 
-TEST_TIMEOUT(forks_while_other_threads_run_and_cycles_never_end, 200) { both_ways(forks_beside_cycles); }
+TEST_TIMEOUT(forks_while_other_threads_run_and_cycles_never_end, 400) { both_ways(forks_beside_cycles); }
 
 /* A child that forks, and so on, with threads of its own on the way. */
 static unsigned generations;

@@ -129,7 +129,7 @@ static void collect_then_stop(unsigned index, void *arg)
         use_roots(index, arg);
         return;
     }
-    for (int i = 0; i < 50; i++) coex_gc_collect();
+    for (int i = 0; i < (test_is_sanitized() ? 20 : 50); i++) coex_gc_collect();
     __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 }
 

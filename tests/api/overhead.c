@@ -1,5 +1,5 @@
 /*
- * Memory beyond the payload: header, padding, table, bitmaps and side tables together at most 26 bytes an object.
+ * Memory beyond the payload: header, table, bitmaps and side tables together at most 26 bytes an object; the payload is padded to words.
  *
  * Tables are committed in doubling steps, so what is committed and not used yet would say more about the number of objects
  * than about the layout. Counted is the part in use: the heap's blocks and their side table, and of the handle tables as
@@ -42,6 +42,14 @@ TEST(objects_of_variable_size_cost_at_most_26_bytes_beyond_their_payload)
 {
     static const uint64_t sizes[] = {0, 8, 16, 24, 32, 48, 64, 120};
     for (size_t i = 0; i < rows(sizeof sizes / sizeof sizes[0]); i++) ck_assert_uint_le(measure(sizes[i], false), 2600);
+}
+
+/* To the next word, and that is all. */
+TEST(objects_of_odd_sizes_cost_their_padding_more)
+{
+    static const uint64_t sizes[] = {1, 9, 20, 33, 61, 100};
+    for (size_t i = 0; i < rows(sizeof sizes / sizeof sizes[0]); i++)
+        ck_assert_uint_le(measure(sizes[i], false), 2600 + 100 * (8 - sizes[i] % 8));
 }
 
 TEST(objects_larger_than_a_line_cost_at_most_26_bytes_too)

@@ -2,6 +2,7 @@
  * Pins: a pinned object lives and stays where it is, however few roots it has and whoever pinned it.
  */
 #include "support/borders.h"
+#include "support/dump_parser.h"
 
 #include <pthread.h>
 #include <sys/resource.h>
@@ -122,6 +123,37 @@ TEST(a_leaked_pin_is_visible_in_the_statistics)
     }
     coex_gc_collect();
     ck_assert_uint_eq(stats_now().pinned_objects, 100);
+    coex_gc_shutdown();
+}
+
+static dump_object dumped(coex_handle h)
+{
+    capture_begin();
+    coex_gc_dump_object(h);
+    return parse_object(capture_end());
+}
+
+/* ... and in the dumps: that there is one, on which object, and that nothing else keeps it. */
+TEST(a_leaked_pin_is_shown_in_the_dumps)
+{
+    way_start();
+    coex_handle leaked = new_leaf();
+    coex_gc_pin(leaked);
+    ck_assert_uint_eq(dumped(leaked).pins, 1);
+    coex_gc_pin(leaked);
+    coex_gc_collect();
+    ck_assert_uint_eq(dumped(leaked).pins, 2);
+    capture_begin();
+    coex_gc_dump_stats();
+    char *text = capture_end();
+    ck_assert_uint_eq(parse_stat(text, "pinned_objects", NULL), 1);
+    ck_assert_uint_eq(parse_stat(text, "pins", NULL), 2);
+    capture_begin();
+    coex_gc_why(leaked);
+    ck_assert_str_eq(parse_why(capture_end()).root, "pin (2 times)");
+    coex_gc_unpin(leaked);
+    coex_gc_unpin(leaked);
+    ck_assert_uint_eq(dumped(leaked).pins, 0);
     coex_gc_shutdown();
 }
 

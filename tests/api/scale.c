@@ -25,10 +25,10 @@ static uint64_t resident(void)
 
 /* ---- depth of the heap ------------------------------------------------------------------------------------ */
 
-/* Marked by recursion, this would need gigabytes of stack. */
+/* Marked by recursion, this would need hundreds of megabytes of stack. */
 TEST_TIMEOUT(chain_of_many_million_objects_is_marked, 300)
 {
-    uint64_t length = is_large_run() ? 100000000 : test_is_sanitized() ? 1000000 : 20000000;
+    uint64_t length = is_large_run() ? 100000000 : test_is_sanitized() ? 500000 : 5000000;
     coex_gc_config config = default_config();
     config.initial_heap = 64 * MIB;
     config.percent = 400;
@@ -60,6 +60,7 @@ TEST_TIMEOUT(chain_of_many_million_objects_is_marked, 300)
 
 typedef struct stops {
     uint64_t depth;
+    unsigned cycles;
     coex_gc_times cpu;
 } stops;
 
@@ -74,7 +75,7 @@ static void stop_at_depth(unsigned index, void *arg)
     uint64_t id = node_id(bottom[0]);
     for (uint64_t i = 0; i < it->depth; i++) coex_gc_enter_frame(1)[0] = bottom[0];
     uint64_t cycles = stats_now().collections_completed;
-    for (int i = 0; i < 60; i++) {
+    for (unsigned i = 0; i < it->cycles; i++) {
         coex_gc_async();
         while (stats_now().collections_completed <= cycles) coex_gc_safepoint();
         cycles = stats_now().collections_completed;
@@ -86,9 +87,9 @@ static void stop_at_depth(unsigned index, void *arg)
     coex_gc_unregister_thread();
 }
 
-static stops measure_stops(uint64_t depth)
+static stops measure_stops(uint64_t depth, unsigned cycles)
 {
-    stops it = {.depth = depth};
+    stops it = {.depth = depth, .cycles = cycles};
     coex_gc_config config = quiet_config();
     config.shadow_stack_slots = depth * 2 + 4096;
     start_with(&config);
@@ -106,13 +107,14 @@ static stops measure_stops(uint64_t depth)
 TEST_TIMEOUT(stop_does_not_grow_with_the_stack, 300)
 {
     bool timed = !test_is_checked() && !test_is_sanitized();
-    stops shallow = measure_stops(10);
-    stops middle = measure_stops(10000);
-    stops deep = measure_stops(timed ? 10000000 : 300000);
-    ck_assert_uint_gt(shallow.cpu.count, 60);
-    ck_assert_uint_gt(deep.cpu.count, 60);
+    unsigned cycles = timed ? 60 : 20;
+    stops shallow = measure_stops(10, cycles);
+    stops middle = measure_stops(10000, cycles);
+    stops deep = measure_stops(timed ? 2000000 : 100000, cycles);
+    ck_assert_uint_gt(shallow.cpu.count, cycles);
+    ck_assert_uint_gt(deep.cpu.count, cycles);
     if (!timed) return;
-    /* Ten million frames are 160 MB: even to read them would take tens of milliseconds. The half millisecond is for what a busy
+    /* Two million frames are 32 MB: even to read them would take milliseconds. The half millisecond is for what a busy
      * machine adds; the median says the rest. */
     ck_assert_uint_lt(middle.cpu.p50, 20 * shallow.cpu.p50 + 20000);
     ck_assert_uint_lt(deep.cpu.p50, 20 * shallow.cpu.p50 + 20000);

@@ -104,7 +104,7 @@ static void work_or_watch(unsigned index, void *arg)
         work(&rng);
         return;
     }
-    for (int i = 0; i < 2000; i++) {
+    for (unsigned i = 0; i < (test_is_sanitized() ? 300 : 1000); i++) {
         coex_gc_stats stats = stats_now();
         expect_consistent(&stats);
         expect(stats.collections_completed >= cycles && stats.total_allocations >= allocations);

@@ -157,7 +157,7 @@ static void fill_heap(coex_handle *slots, uint64_t lists, uint64_t bytes)
 
 TEST_TIMEOUT(nine_of_ten_short_steps_are_short, 60)
 {
-    uint64_t bytes = test_is_sanitized() ? 20 * MIB : test_is_checked() ? 100 * MIB : 500 * MIB;
+    uint64_t bytes = test_is_sanitized() ? 20 * MIB : test_is_checked() ? 100 * MIB : 200 * MIB;
     enum { LISTS = 2000 };
     coex_gc_config config = step_config();
     config.initial_heap = 4 * GIB;
@@ -194,7 +194,7 @@ TEST_TIMEOUT(allocation_alone_drives_cycles_to_their_end, 60)
     uint32_t type = type_pair();
     coex_handle *slots = coex_gc_enter_frame(1000);
     uint64_t most = 0;
-    for (unsigned i = 0; i < scaled(10000000, 500000); i++) {
+    for (unsigned i = 0; i < scaled(3000000, 300000); i++) {
         uint64_t at = i % 1000;
         slots[at] = new_pair(type, i / 1000 % 20 == 0 ? 0 : slots[at], i); /* lists of up to twenty: half a megabyte */
         if (i % 10000 == 0 && stats_now().current_heap_used > most) most = stats_now().current_heap_used;

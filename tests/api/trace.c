@@ -222,7 +222,7 @@ static void allocate_or_trace(unsigned index, void *type)
 {
     coex_gc_register_thread();
     if (index == 0) {
-        for (int i = 0; i < 20; i++) {
+        for (int i = 0; i < (test_is_sanitized() ? 8 : 20); i++) {
             expect_eq(coex_gc_trace_start(path), COEX_GC_OK);
             coex_gc_collect();
             expect_eq(coex_gc_trace_write(path), COEX_GC_OK);

@@ -3,6 +3,7 @@
  * unwind and fork, while cycles never end. Every object knows what it should be (nodes.h).
  */
 #include "support/borders.h"
+#include "support/stress.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -348,13 +349,6 @@ static void run_worker(unsigned index, void *arg)
 
 /* ---- runs --------------------------------------------------------------------------------------------------------------------------- */
 
-static double seconds(void)
-{
-    const char *given = getenv("COEX_TEST_SECONDS");
-    if (given != NULL && strtod(given, NULL) > 0) return strtod(given, NULL);
-    return test_is_large() ? 60 : test_is_sanitized() ? 5 : 2;
-}
-
 static void add_table(coex_handle *where, coex_handle value)
 {
     *where = 0;
@@ -384,7 +378,7 @@ static void run(coex_gc_config *config)
     add_table(&weak_table, new_refs(refs, PLACES));
     add_table(&ephemeron_table, new_refs(refs, PLACES));
     add_table(&mailbox, 0);
-    until = now_seconds() + seconds();
+    until = now_seconds() + stress_seconds();
     run_threads_native(WORKERS, run_worker, NULL);
     empty_pool();
     for (int i = 0; i < 3; i++) {

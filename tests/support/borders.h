@@ -28,11 +28,10 @@ static inline void both_ways(void (*test)(void))
     way_threads = 1;
 }
 
-/* Small, so that cycles never end, and each is verified; the environment has the last word. */
+/* Small, so that cycles never end, and each is verified. */
 static inline coex_gc_config way_small_config(void)
 {
-    coex_gc_config config;
-    coex_gc_config_default(&config);
+    coex_gc_config config = default_config();
     config.gc_threads = way_threads;
     config.max_handles = 1 << 22; /* the verifier has a bit for each */
     config.initial_heap = MIB;

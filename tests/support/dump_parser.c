@@ -408,6 +408,12 @@ dump_object parse_object(char *text)
     object.marked = lines_is_next(&lines, "Mark bit: 1");
     lines_need_text(&lines, object.marked ? "Mark bit: 1 (matches current)" : "Mark bit: 0 (does not match current)");
     lines_need_text(&lines, "Forwarded: no");
+    if (lines_is_next(&lines, "Pinned: 1 ")) {
+        lines_need_text(&lines, "Pinned: 1 time");
+        object.pins = 1;
+    } else if (lines_is_next(&lines, "Pinned: ")) {
+        NEED(&lines, "Pinned: %" SCNu64 " times%n", &object.pins);
+    }
     lines_need_text(&lines, "");
     lines_need_text(&lines, "Header:");
     NEED(&lines, "  size: %" SCNu64 "%n", &object.header_size);

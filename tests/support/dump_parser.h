@@ -103,7 +103,7 @@ typedef struct dump_field {
 typedef struct dump_object {
     coex_handle handle;
     bool is_object;
-    uint64_t address, size, header_size, flags, forward, field_count;
+    uint64_t address, size, pins, header_size, flags, forward, field_count;
     uint32_t type_id, header_type;
     char type[64];
     bool marked;

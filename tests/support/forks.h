@@ -83,7 +83,7 @@ static inline void child_looks(void)
     expect_eq(stats_now().registered_thread_count, 1);
     coex_gc_collect();
     expect_kept();
-    make_garbage(3000);
+    make_garbage(unless_hostile(3000, 100));
     coex_gc_collect();
     expect_kept();
 }

@@ -9,6 +9,7 @@
 #ifndef COEX_TESTS_SUPPORT_OBJECTS_H
 #define COEX_TESTS_SUPPORT_OBJECTS_H
 
+#include "support/hostile.h"
 #include "support/test.h"
 
 #include <coex/gc.h>
@@ -24,22 +25,11 @@ static inline void forget_environment(void)
     unsetenv("COEX_GC_DEBUG");
 }
 
-/* COEX_TEST_HOSTILE=n: at every nth allocation of a thread, more or less, a whole cycle, its marks verified, and what is freed poisoned.
- * Beside that nothing is as large as it could be, so that cycles are quick. */
-static inline bool test_is_hostile(void) { return getenv("COEX_TEST_HOSTILE") != NULL; }
-
 static inline coex_gc_config default_config(void)
 {
     coex_gc_config config;
     forget_environment();
     coex_gc_config_default(&config);
-    if (test_is_hostile()) {
-        config.stress = strtoull(getenv("COEX_TEST_HOSTILE"), NULL, 10);
-        config.stress_random = config.stress_wait = true;
-        config.verify = config.poison = true;
-        config.initial_handles = 4096;
-        config.max_handles = (uint64_t)1 << 24; /* bitmaps of the verifier have a bit for each */
-    }
     return config;
 }
 
@@ -53,7 +43,7 @@ static inline coex_gc_config quiet_config(void)
 
 static inline void start_with(const coex_gc_config *config)
 {
-    int code = coex_gc_init_with(config);
+    int code = hostile_init(config);
     if (code != COEX_GC_OK) test_fail(__FILE__, __LINE__, "init: %s: %s", coex_gc_error_string(code), coex_gc_error_detail());
 }
 
@@ -63,6 +53,20 @@ static inline uint64_t index_of(coex_handle handle) { return handle & (((uint64_
 static inline void start_quiet(void)
 {
     coex_gc_config config = quiet_config();
+    start_with(&config);
+}
+
+static inline void start_default(void)
+{
+    coex_gc_config config = default_config();
+    start_with(&config);
+}
+
+/* For tests whose size is their point. */
+static inline void start_large(void)
+{
+    coex_gc_config config = default_config();
+    config.stress_to = HOSTILE_FIRST;
     start_with(&config);
 }
 

@@ -19,6 +19,10 @@ enum stress_runtime {
     STRESS_HOSTILE   /* and every allocation takes the slow path and often asks for a cycle */
 };
 
+/* How long a stress test runs, and how many cycles it sees at least. */
+double stress_seconds(void);
+enum { STRESS_CYCLES = 2 };
+
 bool stress_is_over(void);
 void stress_begin_clock(void);
 
@@ -60,7 +64,7 @@ static inline void stress_end(void)
     coex_gc_stats stats = stats_now();
     printf("%" PRIu64 " cycles, %" PRIu64 " objects, %" PRIu64 " assists\n", stats.collections_completed, stats.total_allocations,
            stats.assists);
-    ck_assert_uint_gt(stats.collections_completed, 2);
+    ck_assert_uint_gt(stats.collections_completed, STRESS_CYCLES);
     coex_gc_shutdown();
 }
 

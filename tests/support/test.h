@@ -12,7 +12,8 @@
  * forks), because the runtime is global state. `./test_x` runs all tests of a file, `./test_x name...` the
  * named ones, `./test_x --list` says which there are. CK_FORK=no keeps everything in one process, for gdb.
  *
- * Environment: COEX_TEST_TIME_SCALE multiplies every timeout, COEX_TEST_SEED repeats a random test (rng.h).
+ * Environment: COEX_TEST_TIME_SCALE multiplies every timeout, COEX_TEST_SEED repeats a random test (rng.h),
+ * COEX_TEST_HOSTILE=1 makes a cycle at every allocation (hostile.h).
  */
 #ifndef COEX_TESTS_SUPPORT_TEST_H
 #define COEX_TESTS_SUPPORT_TEST_H

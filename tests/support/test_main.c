@@ -4,6 +4,7 @@
  *
  * Tests register from constructors, before main() and on one thread, so the table needs no lock.
  */
+#include "support/hostile.h"
 #include "support/test.h"
 
 #include <stdarg.h>
@@ -127,10 +128,13 @@ static int run_tests(const char *program, int names, char **wanted)
         suite_add_tcase(suite, tcase);
     }
     SRunner *runner = srunner_create(suite);
+    hostile_begin_count();
     srunner_run_all(runner, CK_ENV);
     int run = srunner_ntests_run(runner);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
+    if (test_is_hostile()) printf("%u runtimes were hostile\n", hostile_count());
+    if (test_is_hostile() && hostile_count() == 0 && names == 0) return EXIT_FAILURE;
     return failed == 0 && run > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

@@ -1,7 +1,5 @@
 /*
  * What the tests of the values share: runtimes that collect often, the end of one, and how a call is refused.
- *
- * Unlike most tests these take their debugging options from the environment, so that all of them can be run with stress=1.
  */
 #ifndef COEX_TESTS_SUPPORT_VALUES_H
 #define COEX_TESTS_SUPPORT_VALUES_H
@@ -15,8 +13,7 @@ static uint32_t pair_type;
 /* Small, so that cycles never end. */
 static inline coex_gc_config values_config(void)
 {
-    coex_gc_config config;
-    coex_gc_config_default(&config);
+    coex_gc_config config = default_config();
     config.initial_heap = MIB;
     config.percent = 50;
     return config;
@@ -44,6 +41,33 @@ static inline void end(void)
     coex_gc_collect();
     ck_assert_int_eq(coex_gc_validate_heap(), 0);
     coex_gc_shutdown();
+}
+
+struct beside_cycles {
+    void (*work)(void);
+    int is_over;
+};
+
+static inline void beside_cycles_main(unsigned index, void *arg)
+{
+    struct beside_cycles *it = arg;
+    coex_gc_register_thread();
+    if (index == 0) {
+        it->work();
+        __atomic_store_n(&it->is_over, 1, __ATOMIC_RELEASE);
+    } else {
+        while (!__atomic_load_n(&it->is_over, __ATOMIC_ACQUIRE)) coex_gc_collect();
+    }
+    coex_gc_unregister_thread();
+}
+
+/* Runs `work` on a thread while another one collects without end: for operations that are safepoints without an allocation. */
+static inline void beside_cycles(void (*work)(void))
+{
+    struct beside_cycles it = {.work = work};
+    coex_gc_enter_native();
+    run_threads(2, beside_cycles_main, &it);
+    coex_gc_leave_native();
 }
 
 static inline void expect_status(bool failed, coex_status status)

@@ -9,6 +9,12 @@
 
 static struct cx_heap heap;
 
+static uint32_t take_block(bool holes)
+{
+    uint32_t spares = 0;
+    return cx_heap_take_block(&heap, holes, NULL, &spares);
+}
+
 enum { LIMITED = 4 << 20 };
 
 static void make(uint64_t initial, uint64_t limit) { ck_assert_int_eq(cx_heap_init(&heap, initial, limit, false), COEX_GC_OK); }
@@ -47,7 +53,7 @@ static void clear_all(void)
 static uint32_t use_block(int what)
 {
     char *start, *end;
-    uint32_t block = cx_heap_take_block(&heap, false);
+    uint32_t block = take_block(false);
     ck_assert_uint_ne(block, CX_NO_BLOCK);
     ck_assert(cx_heap_take_hole(&heap, block, false, &start, &end));
     memset(start, what, (size_t)(end - start));
@@ -72,7 +78,7 @@ TEST(fresh_block_is_one_hole_of_256_zeroed_lines)
 {
     make(1 << 20, 0);
     char *start, *end;
-    uint32_t block = cx_heap_take_block(&heap, true);
+    uint32_t block = take_block(true);
     ck_assert_int_eq(state_of(block), CX_BLOCK_OWNED);
     ck_assert(cx_heap_take_hole(&heap, block, false, &start, &end));
     ck_assert_ptr_eq(start, address_of(block));
@@ -91,7 +97,7 @@ TEST(block_with_nothing_marked_becomes_free_and_is_not_used_any_more)
     sweep_all();
     ck_assert_int_eq(state_of(block), CX_BLOCK_FREE);
     ck_assert_uint_eq(used(), 0);
-    ck_assert_uint_eq(cx_heap_take_block(&heap, false), block);
+    ck_assert_uint_eq(take_block(false), block);
     ck_assert_int_eq(state_of(block), CX_BLOCK_OWNED);
     ck_assert_uint_eq(used(), CX_BLOCK_BYTES);
     cx_heap_fini(&heap);
@@ -107,7 +113,7 @@ TEST(block_with_marked_lines_becomes_partial_or_stays_used_if_too_few_are_free)
     ck_assert_int_eq(state_of(sparse), CX_BLOCK_PARTIAL);
     ck_assert_int_eq(state_of(full), CX_BLOCK_USED);
     ck_assert_uint_eq(used(), 2 * CX_BLOCK_BYTES);
-    ck_assert_uint_eq(cx_heap_take_block(&heap, true), sparse);
+    ck_assert_uint_eq(take_block(true), sparse);
     ck_assert_int_eq(state_of(sparse), CX_BLOCK_OWNED);
     cx_heap_fini(&heap);
 }
@@ -115,7 +121,7 @@ TEST(block_with_marked_lines_becomes_partial_or_stays_used_if_too_few_are_free)
 TEST(owned_block_is_not_swept)
 {
     make(1 << 20, 0);
-    uint32_t block = cx_heap_take_block(&heap, true);
+    uint32_t block = take_block(true);
     sweep_all();
     ck_assert_int_eq(state_of(block), CX_BLOCK_OWNED);
     ck_assert_uint_eq(used(), CX_BLOCK_BYTES);
@@ -132,8 +138,8 @@ TEST(partial_block_is_swept_again_in_the_next_cycle)
     clear_all();
     sweep_all();
     ck_assert_int_eq(state_of(block), CX_BLOCK_FREE);
-    ck_assert_uint_eq(cx_heap_take_block(&heap, true), block);
-    ck_assert_uint_ne(cx_heap_take_block(&heap, true), block);
+    ck_assert_uint_eq(take_block(true), block);
+    ck_assert_uint_ne(take_block(true), block);
     cx_heap_fini(&heap);
 }
 
@@ -144,7 +150,7 @@ TEST(thread_that_needs_a_block_sweeps_one_for_itself)
     for (unsigned line = 0; line < CX_BLOCK_LINES; line++) mark_line(full, line);
     mark_line(sparse, 0);
     cx_heap_sweep_begin_gct(&heap);
-    ck_assert_uint_eq(cx_heap_take_block(&heap, true), sparse);
+    ck_assert_uint_eq(take_block(true), sparse);
     ck_assert_int_eq(state_of(sparse), CX_BLOCK_OWNED);
     ck_assert_int_eq(state_of(full), CX_BLOCK_USED);
     ck_assert(!cx_heap_sweep_some(&heap));
@@ -158,12 +164,12 @@ TEST(lines_are_not_free_before_a_sweep_has_passed_them)
 {
     make(1 << 20, 0);
     char *start, *end;
-    uint32_t block = cx_heap_take_block(&heap, true);
+    uint32_t block = take_block(true);
     ck_assert(cx_heap_take_hole(&heap, block, false, &start, &end));
     ck_assert(!cx_heap_take_hole(&heap, block, false, &start, &end));
     cx_heap_give_up_block(&heap, block);
     /* Nothing is marked in it, and still it is nobody's before it is swept. */
-    for (int i = 0; i < 10; i++) ck_assert_uint_ne(cx_heap_take_block(&heap, true), block);
+    for (int i = 0; i < 10; i++) ck_assert_uint_ne(take_block(true), block);
     cx_heap_fini(&heap);
 }
 
@@ -171,7 +177,7 @@ TEST(hole_taken_by_a_black_thread_is_held_and_survives_the_sweep)
 {
     make(1 << 20, 0);
     char *start, *end;
-    uint32_t black = cx_heap_take_block(&heap, true), white = cx_heap_take_block(&heap, true);
+    uint32_t black = take_block(true), white = take_block(true);
     ck_assert(cx_heap_take_hole(&heap, black, true, &start, &end));
     ck_assert(cx_heap_take_hole(&heap, white, false, &start, &end));
     cx_heap_give_up_block(&heap, black);
@@ -239,7 +245,7 @@ TEST(holes_are_just_the_lines_that_are_neither_marked_nor_held_and_are_zeroed)
         expect_eq(heap.blocks[block].free_lines, free);
         expect_eq(state_of(block), free == CX_BLOCK_LINES ? CX_BLOCK_FREE : free >= 8 ? CX_BLOCK_PARTIAL : CX_BLOCK_USED);
         if (free >= 8) {
-            expect_eq(cx_heap_take_block(&heap, true), block);
+            expect_eq(take_block(true), block);
             expect_holes(block, live);
             cx_heap_give_up_block(&heap, block);
         }
@@ -270,7 +276,7 @@ TEST(limit_holds_for_blocks_and_large_runs_together)
     void *run = cx_heap_take_large(&heap, LIMITED / 2 - 100);
     ck_assert_ptr_nonnull(run);
     uint64_t blocks = 0;
-    while (cx_heap_take_block(&heap, true) != CX_NO_BLOCK) blocks++;
+    while (take_block(true) != CX_NO_BLOCK) blocks++;
     ck_assert_uint_eq(blocks, LIMITED / 2 / CX_BLOCK_BYTES);
     ck_assert_uint_eq(used(), LIMITED);
     ck_assert_ptr_null(cx_heap_take_large(&heap, 1));
@@ -278,7 +284,7 @@ TEST(limit_holds_for_blocks_and_large_runs_together)
     ck_assert_uint_eq(used(), LIMITED);
     ck_assert_uint_eq(cx_heap_give_large(&heap, run), LIMITED / 2);
     ck_assert_uint_eq(used(), LIMITED / 2);
-    ck_assert_uint_ne(cx_heap_take_block(&heap, true), CX_NO_BLOCK);
+    ck_assert_uint_ne(take_block(true), CX_NO_BLOCK);
     ck_assert_ptr_null(cx_heap_take_large(&heap, LIMITED / 2));
     ck_assert_ptr_null(cx_heap_take_large(&heap, UINT64_MAX));
     ck_assert_uint_eq(used(), LIMITED / 2 + CX_BLOCK_BYTES);
@@ -291,7 +297,7 @@ static void take_until_full(unsigned index, void *taken)
     unsigned refusals = 0;
     while (refusals < 10) {
         uint64_t bytes = rng_one_in(&rng, 3) ? rng_between(&rng, 1, 100000) : 0;
-        bool good = bytes != 0 ? cx_heap_take_large(&heap, bytes) != NULL : cx_heap_take_block(&heap, false) != CX_NO_BLOCK;
+        bool good = bytes != 0 ? cx_heap_take_large(&heap, bytes) != NULL : take_block(false) != CX_NO_BLOCK;
         if (good)
             cx_a64_add_relaxed(taken, bytes != 0 ? cx_large_round(&heap.large, bytes) : CX_BLOCK_BYTES);
         else
@@ -317,7 +323,7 @@ TEST(growth_doubles_what_is_committed_and_moves_nothing)
     uint32_t first = use_block(0x5a), committed = 32;
     ck_assert_uint_eq(heap.committed, committed);
     for (int i = 0; i < 6; i++) {
-        while (cx_a32_load_relaxed(&heap.count) <= committed) ck_assert_uint_ne(cx_heap_take_block(&heap, false), CX_NO_BLOCK);
+        while (cx_a32_load_relaxed(&heap.count) <= committed) ck_assert_uint_ne(take_block(false), CX_NO_BLOCK);
         committed *= 2;
         ck_assert_uint_eq(heap.committed, committed);
     }
@@ -331,7 +337,7 @@ static void take_blocks(unsigned index, void *owners)
 {
     cx_a32 *owner = owners;
     for (int i = 0; i < 500; i++) {
-        uint32_t block = cx_heap_take_block(&heap, i % 2 == 0);
+        uint32_t block = take_block(i % 2 == 0);
         expect(block < 8192);
         expect_eq(cx_a32_exchange_acq_rel(&owner[block], index + 1), 0);
         if (i % 3 == 0) {
@@ -358,7 +364,7 @@ TEST(block_freed_last_is_taken_first)
     uint32_t blocks[4];
     for (int i = 0; i < 4; i++) blocks[i] = use_block(i + 1);
     sweep_all(); /* in the order of their numbers */
-    for (int i = 3; i >= 0; i--) ck_assert_uint_eq(cx_heap_take_block(&heap, false), blocks[i]);
+    for (int i = 3; i >= 0; i--) ck_assert_uint_eq(take_block(false), blocks[i]);
     cx_heap_fini(&heap);
 }
 
@@ -375,7 +381,7 @@ TEST(trim_keeps_warm_blocks_and_gives_the_rest_back_to_the_system)
     for (int i = 0; i < 8; i++) ck_assert(is_all(address_of(blocks[i]), CX_BLOCK_BYTES, i < 5 ? 0 : 0x77));
     for (int i = 0; i < 8; i++) {
         char *start, *end;
-        uint32_t block = cx_heap_take_block(&heap, false);
+        uint32_t block = take_block(false);
         ck_assert(cx_heap_take_hole(&heap, block, false, &start, &end));
         ck_assert(is_all(start, CX_BLOCK_BYTES, 0));
     }

@@ -97,11 +97,11 @@ static uint64_t model_pages(test_rng *rng)
     }
 }
 
-TEST_TIMEOUT(random_takes_and_gives_never_overlap_and_are_always_zeroed, 30)
+TEST_TIMEOUT(random_takes_and_gives_never_overlap_and_are_always_zeroed, 60)
 {
     test_rng rng = rng_from(test_seed());
     static struct model_run runs[MODEL_RUNS];
-    int rounds = test_is_sanitized() ? 2000 : 12000;
+    int rounds = test_is_sanitized() ? 2000 : 5000;
     make(MODEL_PAGES);
     for (int round = 0; round < rounds; round++) {
         struct model_run *run = &runs[rng_below(&rng, MODEL_RUNS)];
@@ -295,7 +295,7 @@ static void take_and_give(unsigned index, void *seed)
     }
 }
 
-TEST_TIMEOUT(runs_of_many_threads_never_overlap, 30)
+TEST_TIMEOUT(runs_of_many_threads_never_overlap, 60)
 {
     uint64_t seed = test_seed();
     make(1 << 20);

@@ -1,4 +1,5 @@
-/* Maps whose hashes collide: because a test chooses the seed, and because somebody who does not know it would like them to. */
+/* Maps whose hashes collide, because a test chooses the seed, and because somebody who does not know it would like them to; and the texts
+ * that lookups are compiled in, of which a processor runs one. */
 #include "support/borders.h"
 #include "support/map_model.h"
 
@@ -62,6 +63,81 @@ TEST(maps_are_as_a_model_says_if_hashes_part_in_their_last_bits)
     coex_gc_shutdown();
 }
 
+/* So many keys of one place that the table has no room for them: it goes into the tree and begins anew, while changes wait for it. */
+static uint64_t crowded_word(uint64_t i) { return i < 64 ? i << 58 : UINT64_MAX << 2 ^ i << 2; }
+
+TEST(changes_keep_their_order_when_the_table_of_a_builder_begins_anew)
+{
+    enum { COUNT = 600, BACK = 6 };
+    uint64_t value;
+    start_quiet();
+    memset(cx_values.seed, 0, sizeof cx_values.seed);
+    coex_handle *slots = coex_gc_enter_frame(1);
+    slots[0] = coex_map_empty(COEX_MAP_INTEGER);
+    slots[0] = coex_map_builder(slots[0]);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        expect(coex_map_builder_set(slots[0], crowded_word(i), i));
+        if (i >= BACK) expect(coex_map_builder_set(slots[0], crowded_word(i - BACK), 2 * i));
+    }
+    slots[0] = coex_map_builder_finish(slots[0]);
+    expect_eq(coex_map_len(slots[0]), COUNT);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        expect(coex_map_get(slots[0], crowded_word(i), &value));
+        expect_eq(value, i < COUNT - BACK ? 2 * (i + BACK) : i);
+    }
+    coex_gc_leave_frame(slots);
+    coex_gc_shutdown();
+}
+
+/* ---- texts for one processor and another ------------------------------------------------------------------------- */
+
+TEST_TIMEOUT(maps_are_as_a_model_says_in_the_text_for_any_processor, 60)
+{
+    start_quiet();
+    expect(cx_trie_choose(false));
+    for (uint32_t kind = 0; kind < 8; kind++) play(kind, WORLD_KEYS, scaled(600, 150), NULL);
+    make_all_collide();
+    play(COEX_MAP_HANDLE, 120, scaled(400, 100), NULL);
+    coex_gc_shutdown();
+}
+
+/* Hashes of so many keys that those of every two have the same first bits, and marks that are the same, next to each other, and at both ends. */
+static uint64_t leaf_word(uint64_t i) { return (i / 3 * 37 & 0xff) << 2 | (i % 3) << 10; }
+
+static void expect_in(coex_handle set, uint64_t key, bool there)
+{
+    const struct cx_map *it = cx_map_as(set);
+    uint64_t hash = cx_trie_hash(CX_TRIE_SET | COEX_MAP_INTEGER, key);
+    const uint64_t *entry = cx_trie_look(CX_TRIE_SET | COEX_MAP_INTEGER, it->root, hash, key);
+    expect(there ? entry != NULL && *entry == key : entry == NULL);
+    expect(coex_set_has(set, key) == there);
+}
+
+/* Leaves of every count, and branches. */
+static void find_in_all_sizes(void)
+{
+    enum { MOST = 3 * 64 };
+    coex_handle *slots = coex_gc_enter_frame(1);
+    slots[0] = coex_set_empty(COEX_MAP_INTEGER);
+    for (uint64_t count = 0; count <= MOST; count++) {
+        for (uint64_t i = 0; i < MOST; i++) expect_in(slots[0], leaf_word(i), i < count);
+        slots[0] = coex_set_add(slots[0], leaf_word(count));
+        expect(slots[0] != 0);
+    }
+    coex_gc_leave_frame(slots);
+}
+
+TEST(both_texts_find_what_is_there_in_leaves_of_every_count)
+{
+    start_quiet();
+    memset(cx_values.seed, 0, sizeof cx_values.seed);
+    find_in_all_sizes();
+    expect(cx_trie_choose(false));
+    find_in_all_sizes();
+    if (cx_trie_choose(true)) find_in_all_sizes();
+    coex_gc_shutdown();
+}
+
 /* ---- an attacker without the seed ------------------------------------------------------------------------- */
 
 /* The most branches above a leaf. */
@@ -108,7 +184,7 @@ TEST_TIMEOUT(keys_chosen_without_the_seed_collide_no_more_than_random_ones, 60)
         slots[0] = coex_map_builder(slots[0]);
         for (uint64_t i = 0; i < COUNT; i++) expect(coex_map_builder_set(slots[0], chosen_key(way, i, &rng), i));
         slots[0] = coex_map_builder_finish(slots[0]);
-        /* 49 on average two branches down, where up to 48 fit: a few leaves are three or four down. Five are a chance of one in
+        /* 49 on average two branches down, where up to 56 fit: some leaves are three down, few four. Five are a chance of one in
          * millions. */
         const struct cx_map *map = cx_map_as(slots[0]);
         if (depth_of(map->root) > 4) test_fail(__FILE__, __LINE__, "way %u: %u branches deep", way, depth_of(map->root));

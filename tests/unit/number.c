@@ -122,6 +122,104 @@ TEST(every_power_of_two_and_its_neighbours_are_written_shortest_and_read_back)
     }
 }
 
+/* Writing decides by one product with 64 bits behind the point, unless two things are too close to each other: the distance to a multiple of
+ * ten units and half of the distance to the next double; or a value and the middle of two units. Where these are not equal, which the
+ * next two tests are about, they are closest for the first 22 of these doubles, of all that there are: Euclid's algorithm finds them. */
+TEST(doubles_that_are_hard_to_decide_are_written_right)
+{
+    static const struct {
+        uint64_t bits;
+        const char *text;
+    } rows[] = {
+        {UINT64_C(0x20e8823a57adbef8), "3.7436263604934127e-150"}, /* the border is 1.35 * 2^-60 away */
+        {UINT64_C(0x20e8823a57adbef9), "3.743626360493413e-150"},
+        {UINT64_C(0x6f53ae60753af6ca), "1.864950924021923e228"}, /* 3.2 */
+        {UINT64_C(0x6f53ae60753af6cb), "1.8649509240219232e228"},
+        {UINT64_C(0x175090684f5fe997), "2.2159015457577768e-196"}, /* 3.8 */
+        {UINT64_C(0x175090684f5fe998), "2.215901545757777e-196"},
+        {UINT64_C(0x6f63ae60753af6ca), "3.729901848043846e228"}, /* 6.5 */
+        {UINT64_C(0x6f63ae60753af6cb), "3.7299018480438463e228"},
+        {UINT64_C(0x176090684f5fe997), "4.4318030915155535e-196"}, /* 7.7 */
+        {UINT64_C(0x176090684f5fe998), "4.431803091515554e-196"},
+        {UINT64_C(0x09e41934d77659be), "5.1061856989121905e-261"}, /* 8.7 */
+        {UINT64_C(0x09e41934d77659bf), "5.106185698912191e-261"},
+        {UINT64_C(0x4d73de005bd620df), "1.3076622631878654e65"},   /* the middle is 0.69 * 2^-64 away */
+        {UINT64_C(0x0d17c0747bd76fa1), "1.3588129002659584e-245"}, /* 1.5 */
+        {UINT64_C(0x612491daad0ba280), "9.03725590277404e159"},    /* 2.8 */
+        {UINT64_C(0x6159b651584e8b20), "9.03725590277404e160"},
+        {UINT64_C(0x619011f2d73116f4), "9.03725590277404e161"},
+        {UINT64_C(0x61c4166f8cfd5cb1), "9.03725590277404e162"},
+        {UINT64_C(0x2b659a2783ce70ab), "1.234550136632744e-99"}, /* 7.5 */
+        {UINT64_C(0x613edac8039173c0), "2.711176770832212e160"}, /* 8.3 */
+        {UINT64_C(0x617348bd023ae858), "2.711176770832212e161"},
+        {UINT64_C(0x61a81aec42c9a26e), "2.711176770832212e162"},
+        {UINT64_C(1), "5e-324"},
+        {UINT64_C(2), "1e-323"},
+        {UINT64_C(192), "9.5e-322"},
+        {UINT64_C(0x000fffffffffffff), "2.225073858507201e-308"},
+        {UINT64_C(0x0010000000000001), "2.225073858507202e-308"},
+        {UINT64_C(0x7feffffffffffffe), "1.7976931348623155e308"},
+        {UINT64_C(0x4340000000000001), "9007199254740994.0"},
+        {UINT64_C(0x44b52d02c7e14af6), "1e23"}, /* in the middle of two doubles */
+        {UINT64_C(0x44b52d02c7e14af7), "1.0000000000000001e23"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        ck_assert_str_eq(write_double(double_of(rows[i].bits)), rows[i].text);
+        expect_shortest(double_of(rows[i].bits));
+    }
+}
+
+static double double_from(uint64_t significand, int exponent)
+{
+    return double_of((uint64_t)(exponent + 1075) << 52 | (significand & (((uint64_t)1 << 52) - 1)));
+}
+
+/* Units of 10^k, the largest that is not larger than the distance of two doubles; `middle` is odd * 2^(exponent - 1), and a multiple of ten of
+ * them: which of the two doubles it reads as is a matter of even and odd. */
+TEST(decimals_in_the_middle_of_two_doubles_are_written_for_the_even_one_only)
+{
+    test_rng rng = rng_from(test_seed());
+    uint64_t five = 5, few = 0, many = 0; /* 5^(k + 1) */
+    for (int exponent = 2, k = 0; five >> 53 == 0; exponent++) {
+        if ((int)floor(exponent * log10(2)) != k) k++, five *= 5;
+        for (int i = 0; i < 200 && five >> 53 == 0; i++) {
+            uint64_t least = ((uint64_t)1 << 53) / five + 1, most = (((uint64_t)1 << 54) - 1) / five;
+            uint64_t middle = five * (rng_between(&rng, least, most) | 1);
+            if (middle >> 54 != 0) continue;
+            for (uint64_t side = 0; side < 2; side++) {
+                uint64_t significand = middle / 2 + side;
+                if (significand >> 53 != 0) continue;
+                double value = double_from(significand, exponent);
+                expect_shortest(value);
+                *(digits_of(write_double(value)) < 17 ? &few : &many) += 1;
+            }
+        }
+    }
+    expect(few > 1000 && many > 1000);
+}
+
+TEST(decimals_that_are_equally_near_are_written_with_an_even_last_digit)
+{
+    test_rng rng = rng_from(test_seed());
+    uint64_t count = 0;
+    for (int exponent = -2; exponent >= -75; exponent--) {
+        int digits = -(int)floor(exponent * log10(2)),
+            zeros = -exponent - digits - 1; /* value * 10^digits is something and a half */
+        if (zeros < 0 || zeros > 51) continue;
+        for (int i = 0; i < 200; i++, count++) {
+            uint64_t upper = (uint64_t)1 << (52 - zeros);
+            expect_shortest(double_from((upper | rng_below(&rng, upper) | 1) << zeros, exponent));
+        }
+    }
+    expect(count > 10000);
+}
+
+TEST(random_subnormal_doubles_are_written_shortest)
+{
+    test_rng rng = rng_from(test_seed());
+    for (uint64_t i = 0; i < rounds() / 10; i++) expect_shortest(double_of((rng_next(&rng) >> 12 >> rng_below(&rng, 52)) | 1));
+}
+
 TEST(doubles_look_as_documented)
 {
     static const struct {

@@ -384,6 +384,34 @@ TEST(a_stack_that_is_frozen_after_marking_is_frozen_again_in_the_next_cycle)
     schedule_end();
 }
 
+/* ---- once ----------------------------------------------------------------------------------------------------------------------------- */
+
+static void expect_nothing_frozen(void)
+{
+    const struct cx_shadow *shadow = (const struct cx_shadow *)(const void *)stack;
+    expect_eq(cx_a64_load_acquire(&shadow->done), cx_a64_load_relaxed(&cx_world.cycle));
+    expect_eq(cx_shadow_frozen_end(shadow), 0);
+}
+
+/* However often black threads go there after the collector has read it. */
+TEST(a_suspended_stack_is_scanned_once_in_a_cycle)
+{
+    NEEDS_POINTS();
+    start();
+    hold *sweeping = hold_collector("sweep-begins");
+    cycle_begin();
+    run_to(sweeping);
+    expect_nothing_frozen();
+    for (int i = 0; i < 3; i++) {
+        actor_do(a, visit);
+        actor_do(b, visit);
+        expect_nothing_frozen();
+    }
+    let_go(sweeping);
+    run_out();
+    schedule_end();
+}
+
 /* ---- threads that end ----------------------------------------------------------------------------------------------------------------- */
 
 static void post_out_of_argument(actor *self)

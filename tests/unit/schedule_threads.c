@@ -253,6 +253,72 @@ TEST(a_thread_that_leaves_owes_no_buffer)
     leave_at(to_flush);
 }
 
+/* Whoever traces one finds out whether it is complete. */
+struct parcel {
+    uint64_t complete;
+    coex_handle content;
+};
+
+static uint32_t parcel_type;
+static struct parcel *open_parcel;
+static volatile bool seen_open;
+
+static void trace_parcel(const void *payload, uint64_t size, coex_gc_visitor *visitor)
+{
+    const struct parcel *it = payload;
+    (void)size;
+    if (__atomic_load_n(&it->complete, __ATOMIC_ACQUIRE) == 0) seen_open = true;
+    coex_gc_visit(visitor, &it->content);
+}
+
+/* Leaves, comes back to the same record, and makes a parcel that it has not filled yet. */
+static void begin_parcel_anew(actor *self)
+{
+    void *payload;
+    coex_gc_unregister_thread();
+    coex_gc_register_thread();
+    self->slot = coex_gc_enter_frame(ACTOR_SLOTS);
+    self->handle = coex_gc_alloc_at(sizeof(struct parcel), parcel_type, &payload);
+    open_parcel = payload;
+}
+
+static void end_parcel(actor *self)
+{
+    __atomic_store_n(&open_parcel->content, self->handle, __ATOMIC_RELAXED);
+    __atomic_store_n(&open_parcel->complete, 1, __ATOMIC_RELEASE);
+    self->slot[0] = self->handle;
+}
+
+/* A thread is about to leave when the verifier asks which objects are complete, and whoever comes next goes on with its handles: what
+ * is made of them is not complete, and none of the verifier's business. */
+TEST(the_verifier_does_not_look_into_what_is_made_of_a_leavers_handles)
+{
+    NEEDS_POINTS();
+    schedule_start();
+    parcel_type = coex_gc_register_type(&(coex_gc_type){.name = "parcel", .size = sizeof(struct parcel), .trace = trace_parcel});
+    a = actor_start("a");
+    actor_do(a, make_leaf);
+    uint64_t word = index_of(a->slot[0]) / 64;
+    hold *marked = to_point("weak-decided");
+    hold *leaving = hold_actor(a, "thread-exit-before-buffer");
+    actor_begin(a, begin_parcel_anew);
+    hold_await(leaving);
+    hold *asked = hold_collector("handshake-published");
+    let_go(marked);
+    hold_await(asked);
+    let_go(leaving);
+    actor_await(a);
+    expect_eq(index_of(a->handle) / 64, word);
+    hold *sweep = hold_collector("sweep-begins");
+    let_go(asked);
+    hold_await(sweep);
+    expect(!seen_open);
+    actor_do(a, end_parcel);
+    let_go(sweep);
+    run_out();
+    schedule_end();
+}
+
 /* ---- the poll --------------------------------------------------------------------------------------------- */
 
 static void poll_for_nothing(actor *self)

@@ -143,14 +143,14 @@ TEST_TIMEOUT(random_operations_on_elements_of_any_size_are_those_of_a_model, 60)
 {
     start();
     static const uint64_t sizes[] = {1, 2, 4, 7, 8, 12, 24};
-    for (int i = 0; i < 7; i++) run_model(test_is_sanitized() ? 200 : 800, sizes[i]);
+    for (int i = 0; i < 7; i++) run_model(unless_hostile(test_is_sanitized() ? 200 : 800, 30), sizes[i]);
     end();
 }
 
 TEST_TIMEOUT(random_operations_are_right_with_a_cycle_at_every_chance, 60)
 {
     values_start(values_hostile_config());
-    run_model(test_is_sanitized() ? 100 : 400, 8);
+    run_model(unless_hostile(test_is_sanitized() ? 100 : 400, 100), 8);
     end();
 }
 
@@ -179,15 +179,15 @@ TEST(two_appends_to_one_array_do_not_see_each_other)
 
 TEST(appending_one_by_one_takes_bytes_linear_in_the_length)
 {
-    enum { N = 100000 };
+    const uint64_t n = unless_hostile(100000, 2000);
     start();
     coex_handle *slot = coex_gc_enter_frame(1);
     slot[0] = coex_array_of(0, 8, false);
     uint64_t before = stats_now().total_bytes_allocated;
-    for (uint64_t i = 0; i < N; i++) slot[0] = coex_array_append(slot[0], &i);
+    for (uint64_t i = 0; i < n; i++) slot[0] = coex_array_append(slot[0], &i);
     uint64_t bytes = stats_now().total_bytes_allocated - before;
-    ck_assert_uint_le(bytes, N * (48 + 5 * 8)); /* an array each, and buffers that grow by half */
-    for (uint64_t i = 0; i < N; i++) expect_eq(coex_array_word(slot[0], i), i);
+    ck_assert_uint_le(bytes, n * (48 + 5 * 8)); /* an array each, and buffers that grow by half */
+    for (uint64_t i = 0; i < n; i++) expect_eq(coex_array_word(slot[0], i), i);
     coex_gc_leave_frame(slot);
     end();
 }
@@ -384,7 +384,7 @@ static void append_to_shared(unsigned index, void *arg)
     (void)arg;
     coex_gc_register_thread();
     coex_handle *slot = coex_gc_enter_frame(3);
-    for (uint64_t round = 0; round < (test_is_sanitized() ? 300 : 3000); round++) {
+    for (uint64_t round = 0; round < unless_hostile(test_is_sanitized() ? 300u : 3000u, 30u); round++) {
         slot[0] = coex_gc_global_load(&shared);
         uint64_t n = coex_array_len(slot[0]);
         for (uint64_t i = 0; i < 20; i++) {
@@ -412,5 +412,96 @@ TEST_TIMEOUT(threads_that_append_to_one_array_do_not_see_each_other, 60)
     run_threads(3, append_to_shared, NULL);
     coex_gc_leave_native();
     coex_gc_remove_global_root(&shared);
+    end();
+}
+
+/* Pieces that are filled in several steps, with safepoints in between, and small ones. */
+TEST(extending_and_concatenating_take_bytes_linear_in_the_length)
+{
+    enum { LARGE = 10000, SMALL = 10 };
+    static uint64_t piece[LARGE];
+    start();
+    coex_handle *slot = coex_gc_enter_frame(2);
+    for (unsigned way = 0; way < 4; way++) {
+        const uint64_t count = way % 2 == 0 ? LARGE : SMALL, pieces = unless_hostile(way % 2 == 0 ? 60 : 3000, 30);
+        slot[0] = coex_array_of(0, 8, way == 3);
+        uint64_t before = stats_now().total_bytes_allocated;
+        for (uint64_t i = 0; i < pieces; i++) {
+            for (uint64_t k = 0; k < count; k++) piece[k] = COEX_IMMEDIATE(i * count + k);
+            if (way < 2) {
+                slot[0] = coex_array_extend(slot[0], piece, count);
+            } else {
+                slot[1] = coex_array_from(piece, count, 8, way == 3);
+                slot[0] = coex_array_concat(slot[0], slot[1]);
+            }
+            expect(slot[0] != 0);
+        }
+        uint64_t bytes = stats_now().total_bytes_allocated - before;
+        ck_assert_uint_le(bytes, pieces * (200 + 7 * 8 * count)); /* arrays, pieces, and buffers that grow by half */
+        expect_eq(coex_array_len(slot[0]), pieces * count);
+        for (uint64_t i = 0; i < pieces * count; i++) expect_eq(coex_array_word(slot[0], i), COEX_IMMEDIATE(i));
+    }
+    coex_gc_leave_frame(slot);
+    end();
+}
+
+TEST(two_concatenations_to_one_array_do_not_see_each_other)
+{
+    start();
+    coex_handle *slot = coex_gc_enter_frame(5);
+    const uint64_t words[] = {1, 2, 3};
+    slot[0] = coex_array_from(words, 3, 8, false);
+    slot[1] = coex_array_from(words, 1, 8, false);
+    slot[0] = coex_array_concat(slot[0], slot[1]); /* from here on there is room behind it */
+    slot[2] = coex_array_concat(slot[0], slot[1]);
+    slot[3] = coex_array_concat(slot[0], slot[0]);
+    slot[4] = coex_array_concat(slot[2], slot[2]); /* with itself, in the room behind it */
+    expect(coex_array_data(slot[2]) == coex_array_data(slot[0]));
+    expect(coex_array_data(slot[3]) != coex_array_data(slot[0]));
+    const uint64_t expected[] = {1, 2, 3, 1, 1, 1, 2, 3, 1, 1}, twice[] = {1, 2, 3, 1, 1, 2, 3, 1};
+    expect(coex_array_len(slot[0]) == 4 && memcmp(coex_array_data(slot[0]), expected, 4 * 8) == 0);
+    expect(coex_array_len(slot[2]) == 5 && memcmp(coex_array_data(slot[2]), expected, 5 * 8) == 0);
+    expect(coex_array_len(slot[4]) == 10 && memcmp(coex_array_data(slot[4]), expected, 10 * 8) == 0);
+    expect(coex_array_len(slot[3]) == 8 && memcmp(coex_array_data(slot[3]), twice, 8 * 8) == 0);
+    coex_gc_leave_frame(slot);
+    end();
+}
+
+/* Long enough for a safepoint after each of many pieces; what is being made is rooted meanwhile. */
+static void extend_by_much(void)
+{
+    enum { LONG = 250000, PART = LONG / 5 };
+    static uint64_t words[LONG];
+    for (uint64_t i = 0; i < LONG; i++) words[i] = i;
+    coex_handle *slot = coex_gc_enter_frame(3);
+    slot[0] = coex_array_from(words, LONG, 8, false);
+    slot[1] = coex_array_from(words, PART, 8, false);
+    for (uint64_t round = 0; round < unless_hostile(test_is_sanitized() ? 5u : 30u, 5u); round++) {
+        slot[2] = coex_array_append(slot[0], &round); /* from here on there is room behind it, */
+        const void *data = coex_array_data(slot[2]);
+        slot[2] = coex_array_extend(slot[2], words, PART);
+        slot[2] = coex_array_concat(slot[2], slot[1]);
+        expect(coex_array_data(slot[2]) == data); /* and it was taken */
+        expect_eq(coex_array_len(slot[2]), LONG + 1 + 2 * PART);
+        expect_eq(coex_array_word(slot[2], LONG), round);
+        expect_eq(coex_array_word(slot[2], LONG + PART), PART - 1);
+        expect_eq(coex_array_word(slot[2], LONG + 2 * PART), PART - 1);
+        if (round % 5 != 0) continue; /* what follows takes longer */
+        slot[2] = coex_array_builder(slot[0]);
+        expect(coex_array_builder_append(slot[2], words, PART)); /* into a larger buffer */
+        slot[2] = coex_array_builder_finish(slot[2]);
+        expect_eq(coex_array_word(slot[2], LONG + PART - 1), PART - 1);
+        slot[2] = coex_mutable_array_from(slot[0]);
+        expect_eq(coex_mutable_array_load(slot[2], LONG - 1), LONG - 1);
+        slot[2] = coex_mutable_array_to_array(slot[2], 1, LONG);
+        expect_eq(coex_array_word(slot[2], LONG - 2), LONG - 1);
+    }
+    coex_gc_leave_frame(slot);
+}
+
+TEST_TIMEOUT(arrays_that_are_long_in_the_making_live_beside_cycles, 60)
+{
+    start();
+    beside_cycles(extend_by_much);
     end();
 }

@@ -133,16 +133,16 @@ TEST(a_mutable_array_of_words_has_every_operation)
 
 TEST(a_large_mutable_array_of_handles_becomes_an_array_and_back)
 {
-    enum { N = 20000 };
+    const uint64_t n = unless_hostile(20000, 1000);
     start();
     coex_handle *slot = coex_gc_enter_frame(2);
-    slot[0] = coex_mutable_array_new(N, true);
-    for (uint64_t i = 0; i < N; i++) expect(coex_mutable_array_store(slot[0], i, new_pair(pair_type, 0, i)));
-    slot[1] = coex_mutable_array_to_array(slot[0], 0, N);
+    slot[0] = coex_mutable_array_new(n, true);
+    for (uint64_t i = 0; i < n; i++) expect(coex_mutable_array_store(slot[0], i, new_pair(pair_type, 0, i)));
+    slot[1] = coex_mutable_array_to_array(slot[0], 0, n);
     slot[0] = coex_mutable_array_from(slot[1]);
     slot[1] = 0;
     coex_gc_collect();
-    for (uint64_t i = 0; i < N; i++) expect_eq(value_of(coex_mutable_array_load(slot[0], i)), i);
+    for (uint64_t i = 0; i < n; i++) expect_eq(value_of(coex_mutable_array_load(slot[0], i)), i);
     coex_gc_leave_frame(slot);
     end();
 }
@@ -231,9 +231,7 @@ static bool add_one(uint64_t old, uint64_t *fresh, void *context)
     return true;
 }
 
-enum { TIMES = 2000 };
-
-static uint64_t rounds(void) { return test_is_sanitized() ? TIMES / 10 : TIMES; }
+static uint64_t rounds(void) { return unless_hostile(test_is_sanitized() ? 200 : 2000, 200); }
 
 /* All append to one list in a cell, count in one array, and pass objects round in another. */
 static void update_shared(unsigned index, void *arg)

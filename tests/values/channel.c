@@ -8,10 +8,9 @@
 static const uint64_t capacities[] = {0, 1, 2, 7, 126, 127, 1000, 3000, COEX_CHANNEL_UNBOUNDED};
 enum { CAPACITIES = sizeof capacities / sizeof capacities[0] };
 
-/* As the environment says: so that all of this can run with a cycle at every chance. */
 static void start(void)
 {
-    coex_gc_init();
+    start_default();
     nodes_init();
 }
 
@@ -56,12 +55,12 @@ static void expect_numbered(bool handles, uint64_t word, uint64_t i)
 
 static void against_a_model(uint64_t capacity, bool handles, test_rng *rng)
 {
-    uint64_t sent = 0, received = 0, limit = scaled(20000, 2000);
+    uint64_t sent = 0, received = 0, limit = unless_hostile(scaled(20000, 2000), 200);
     begin(capacity, handles);
     expect_eq(coex_channel_capacity(slots[0]), capacity);
     expect_eq(coex_channel_has_handles(slots[0]), handles);
     while (sent < limit || received < sent) {
-        uint64_t run = rng_below(rng, rng_one_in(rng, 20) ? 2000 : 10);
+        uint64_t run = rng_below(rng, rng_one_in(rng, 20) ? unless_hostile(2000, 200) : 10);
         bool sends = sent < limit && rng_one_in(rng, 2);
         for (uint64_t i = 0; i < run; i++) {
             uint64_t word;
@@ -290,8 +289,9 @@ TEST(capacities_that_no_machine_has_are_refused)
 TEST_TIMEOUT(without_memory_an_unbounded_channel_refuses_and_loses_nothing, 60)
 {
     coex_gc_config config = quiet_config();
-    config.heap_limit = scaled(8, 2) * MIB;
+    config.heap_limit = unless_hostile(scaled(8, 2), 2) * MIB;
     config.initial_heap = MIB;
+    config.stress_to = HOSTILE_FIRST;
     start_with(&config);
     uint64_t sent = 0, word;
     begin(COEX_CHANNEL_UNBOUNDED, true);

@@ -178,7 +178,7 @@ static void fork_among_traffic(void)
     start_lines(3, true);
     flag_clear(&traffic_over);
     for (uintptr_t i = 0; i < THREADS; i++) expect(pthread_create(&thread[i], NULL, traffic_main, (void *)i) == 0);
-    for (unsigned i = 0; i < scaled(30, 5); i++) {
+    for (unsigned i = 0; i < unless_hostile(scaled(30, 5), 5); i++) {
         COEX_GC_NATIVE(usleep(1000));
         fork_and_wait(child_of_traffic);
     }

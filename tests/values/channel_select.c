@@ -291,7 +291,7 @@ static void chaos_main(unsigned index, void *arg)
 static void chaos(void)
 {
     static const uint64_t capacities[CHANNELS] = {0, 1, 0, 5, COEX_CHANNEL_UNBOUNDED, 2};
-    unsigned rounds = scaled(4000, 500);
+    unsigned rounds = unless_hostile(scaled(4000, 500), 300);
     uint64_t word;
     run_seed = way_seed;
     sent = sent_sum = received = received_sum = 0;

@@ -149,7 +149,7 @@ static void run_all_traffic(bool handles, uint64_t impatience)
     static const unsigned crews[][2] = {{1, 1}, {4, 4}, {1, 7}, {7, 1}};
     for (unsigned i = 0; i < 5; i++) {
         for (unsigned k = 0; k < 4; k++) {
-            uint64_t each = scaled(6000, 600) / crews[k][0];
+            uint64_t each = unless_hostile(scaled(6000, 600), 56) / crews[k][0];
             run_traffic((struct traffic){.capacity = capacities[i],
                                          .handles = handles,
                                          .senders = crews[k][0],
@@ -396,8 +396,9 @@ TEST(a_thread_that_is_cancelled_while_it_waits_has_its_word_before_it_goes)
 TEST_TIMEOUT(without_memory_nobody_waits_and_nothing_is_lost, 60)
 {
     coex_gc_config config = quiet_config();
-    config.heap_limit = 4 * MIB;
+    config.heap_limit = unless_hostile(4, 2) * MIB;
     config.initial_heap = MIB;
+    config.stress_to = HOSTILE_FIRST;
     start_with(&config);
     coex_handle *slots = coex_gc_enter_frame(3);
     uint64_t word, filled = 0;

@@ -2,7 +2,7 @@
 #ifndef COEX_TESTS_VALUES_JSON_HELP_H
 #define COEX_TESTS_VALUES_JSON_HELP_H
 
-#include "support/test.h"
+#include "support/objects.h"
 
 #include <coex/collections.h>
 #include <coex/json.h>

@@ -67,7 +67,7 @@ static const struct {
 
 TEST(what_rfc_8259_allows_is_read_and_written_again)
 {
-    coex_gc_init();
+    start_default();
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         expect_reads_as(good[i].text, good[i].written);
         expect_reads_as(good[i].written, good[i].written);
@@ -161,7 +161,7 @@ static const struct {
 
 TEST(what_rfc_8259_does_not_allow_is_refused_where_it_begins)
 {
-    coex_gc_init();
+    start_default();
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         coex_json_error error;
         uint64_t bytes = bad[i].bytes != 0 ? bad[i].bytes : strlen(bad[i].text);
@@ -177,12 +177,12 @@ TEST(what_rfc_8259_does_not_allow_is_refused_where_it_begins)
 
 TEST(pieces_of_any_size_give_what_the_whole_gives)
 {
-    coex_gc_init();
+    start_default();
     test_rng rng = rng_from(test_seed());
     coex_handle *slots = coex_gc_enter_frame(2);
     coex_json_error error, whole_error;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        for (uint64_t piece = 0; piece < 9; piece++) {
+        for (uint64_t piece = 0; piece < 9; piece += unless_hostile(1, 4)) {
             slots[0] = json_of(good[i].text);
             slots[1] = json_fed(good[i].text, strlen(good[i].text), piece, &rng, NULL, &error);
             if (slots[1] == 0)
@@ -193,7 +193,7 @@ TEST(pieces_of_any_size_give_what_the_whole_gives)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         uint64_t bytes = bad[i].bytes != 0 ? bad[i].bytes : strlen(bad[i].text);
         expect_eq(coex_json_parse(bad[i].text, bytes, &whole_error), 0);
-        for (uint64_t piece = 0; piece < 9; piece++) {
+        for (uint64_t piece = 0; piece < 9; piece += unless_hostile(1, 4)) {
             expect_eq(json_fed(bad[i].text, bytes, piece, &rng, NULL, &error), 0);
             if (error.offset != whole_error.offset || strcmp(error.message, whole_error.message) != 0)
                 test_fail(__FILE__, __LINE__, "'%s' in pieces of %" PRIu64 ": '%s' at %" PRIu64 ", as a whole '%s' at %" PRIu64,
@@ -209,7 +209,7 @@ static const char sample[] =
 
 TEST(text_that_is_cut_off_anywhere_is_refused)
 {
-    coex_gc_init();
+    start_default();
     for (uint64_t bytes = 0; bytes < sizeof sample - 1; bytes++) {
         coex_json_error error;
         char *cut = malloc(bytes + 1); /* so that reading past it is seen */
@@ -226,7 +226,7 @@ TEST(text_that_is_cut_off_anywhere_is_refused)
 
 TEST(errors_have_line_and_column_in_characters)
 {
-    coex_gc_init();
+    start_default();
     coex_json_error error;
     const char *text = "{\n  \"a\": 1,\r\n  \"\xc3\xa9\xe2\x82\xac\": ?\n}";
     expect_eq(coex_json_parse(text, strlen(text), &error), 0);
@@ -247,7 +247,7 @@ TEST(errors_have_line_and_column_in_characters)
 
 TEST(a_million_opening_brackets_are_refused_at_the_limit)
 {
-    coex_gc_init();
+    start_default();
     uint64_t count = 1000000;
     char *text = malloc(count);
     memset(text, '[', count);
@@ -265,8 +265,8 @@ TEST(a_million_opening_brackets_are_refused_at_the_limit)
 
 TEST_TIMEOUT(a_limit_of_millions_reads_compares_hashes_and_writes_what_is_nested_so_deeply, 60)
 {
-    coex_gc_init();
-    uint64_t count = test_is_sanitized() ? 100000 : 1000000;
+    start_large();
+    uint64_t count = test_is_sanitized() || test_is_checked() ? 100000 : 1000000;
     char *text = malloc(2 * count);
     memset(text, '[', count);
     memset(text + count, ']', count);
@@ -290,7 +290,7 @@ TEST_TIMEOUT(a_limit_of_millions_reads_compares_hashes_and_writes_what_is_nested
 
 TEST(depth_counts_containers_exactly)
 {
-    coex_gc_init();
+    start_default();
     coex_json_options options = {.max_depth = 2};
     expect(coex_json_parse_with("[{}]", 4, &options, NULL) != 0);
     expect(coex_json_parse_with("[{},{},[1]]", 11, &options, NULL) != 0);
@@ -301,7 +301,7 @@ TEST(depth_counts_containers_exactly)
 
 TEST(numbers_of_any_length_are_read)
 {
-    coex_gc_init();
+    start_default();
     uint64_t count = 100000;
     char *text = malloc(count + 8);
     coex_json_error error;
@@ -322,10 +322,10 @@ TEST(numbers_of_any_length_are_read)
 
 TEST(doubles_come_back_exactly)
 {
-    coex_gc_init();
+    start_default();
     test_rng rng = rng_from(test_seed());
     coex_handle *slots = coex_gc_enter_frame(1);
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < unless_hostile(20000, 300); i++) {
         uint64_t bits = rng_next(&rng), again;
         double value, back;
         if (i % 4 == 1) bits = (bits & UINT64_C(0x800fffffffffffff)) | (uint64_t)(1023 - 40 + rng_below(&rng, 80)) << 52;
@@ -345,10 +345,10 @@ TEST(doubles_come_back_exactly)
 
 TEST(integers_come_back_exactly)
 {
-    coex_gc_init();
+    start_default();
     test_rng rng = rng_from(test_seed());
     coex_handle *slots = coex_gc_enter_frame(1);
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < unless_hostile(20000, 300); i++) {
         uint64_t word = rng_next(&rng) >> rng_below(&rng, 64), back = 0;
         int64_t whole = (int64_t)(rng_one_in(&rng, 2) ? word : 0 - word), whole_back = 0;
         slots[0] = coex_json_uint(word);
@@ -369,7 +369,7 @@ TEST(integers_come_back_exactly)
 
 TEST(options_refuse_inexact_integers_and_duplicate_keys_and_mend_surrogates)
 {
-    coex_gc_init();
+    start_default();
     coex_json_options exact = {.flags = COEX_JSON_EXACT}, unique = {.flags = COEX_JSON_UNIQUE},
                       replace = {.flags = COEX_JSON_REPLACE};
     coex_json_error error;
@@ -391,9 +391,9 @@ TEST(options_refuse_inexact_integers_and_duplicate_keys_and_mend_surrogates)
 
 TEST(duplicate_keys_in_objects_of_every_size_keep_the_last_value_at_the_first_place)
 {
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(1);
-    for (unsigned count = 1; count <= 200; count += count < 70 ? 1 : 13) {
+    for (unsigned count = 1; count <= 200; count += unless_hostile(count < 70 ? 1 : 13, count)) {
         char *text = malloc(64 * count), *at = text;
         *at++ = '{';
         for (unsigned i = 0; i < 2 * count; i++) at += sprintf(at, "\"key%u\":%u,", i % count, i);
@@ -421,7 +421,7 @@ TEST(duplicate_keys_in_objects_of_every_size_keep_the_last_value_at_the_first_pl
 
 TEST(a_text_with_more_keys_than_are_cached_is_read)
 {
-    coex_gc_init();
+    start_large();
     enum { OBJECTS = 6000 };
     char *text = malloc(OBJECTS * 100 + 10), *at = text;
     *at++ = '[';
@@ -447,7 +447,7 @@ TEST(a_text_with_more_keys_than_are_cached_is_read)
 
 TEST(text_of_a_string_and_of_a_slice_of_one_is_read)
 {
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(3);
     const char *text = "   [1,2,[3,\"a long enough text to be shared by a slice of it\"]]x";
     slots[0] = coex_string_from(text, strlen(text));

@@ -21,7 +21,7 @@ static void trace(coex_handle reader, char *out)
 
 TEST(events_come_in_the_order_of_the_text)
 {
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(1);
     const char *text = " {\"a\": 1, \"b\": [true, [], {}], \"c\": {\"d\": null}} ";
     char line[64];
@@ -45,7 +45,7 @@ static void expect_path(coex_handle reader, const char *expected)
 
 TEST(every_event_has_its_path_and_depth)
 {
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(2);
     const char *text = "{\"a/b\":[10,{\"~\":[[]]},20],\"z\":1}";
     static const struct {
@@ -80,7 +80,7 @@ TEST(every_event_has_its_path_and_depth)
 
 TEST(take_gives_scalars_keys_and_whole_containers)
 {
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(1), value = 0;
     const char *text = "{\"a\":[1,[2,{\"x\":3}]],\"b\":\"s\"}";
     slots[0] = coex_json_reader_new(NULL);
@@ -109,7 +109,7 @@ TEST(take_gives_scalars_keys_and_whole_containers)
 
 TEST(skip_passes_over_a_container_and_checks_it)
 {
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(1);
     const char *text = "[[1,[2,\"\\u20ac\"],{\"a\":[]}],5,[1 2]]";
     for (uint64_t piece = 1; piece < 40; piece++) {
@@ -142,7 +142,7 @@ TEST(skip_passes_over_a_container_and_checks_it)
 
 TEST(find_goes_to_a_pointer_in_pieces_of_any_size)
 {
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(1), value = 0;
     const char *text = "{\"skip\":{\"rows\":[0]},\"data\":[{\"rows\":1},{\"rows\":[7,8,9],\"x\":5}],\"rows\":\"top\"}";
     static const struct {
@@ -192,7 +192,7 @@ TEST(find_goes_to_a_pointer_in_pieces_of_any_size)
 
 TEST(a_value_that_is_given_up_halfway_is_passed_over)
 {
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(1), value = 0;
     slots[0] = coex_json_reader_new(NULL);
     expect(coex_json_reader_feed(slots[0], "[[1,[2", 6));
@@ -208,7 +208,7 @@ TEST(a_value_that_is_given_up_halfway_is_passed_over)
 
 TEST(many_values_one_after_the_other_are_read_if_that_is_asked_for)
 {
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(1), value = 0;
     const char *lines = "{\"a\":1}\n[2]\n3\n\"four\"[5]\n";
     coex_json_options many = {.flags = COEX_JSON_MANY};
@@ -228,7 +228,7 @@ TEST(many_values_one_after_the_other_are_read_if_that_is_asked_for)
 
 TEST(what_is_no_reader_is_refused)
 {
-    coex_gc_init();
+    start_default();
     coex_handle value = 0;
     coex_json_error error;
     coex_handle bad[] = {0, coex_json_int(3), coex_json_array()};
@@ -286,11 +286,11 @@ static int64_t endless_read(void *context, char *buffer, uint64_t room)
 
 TEST_TIMEOUT(a_text_much_larger_than_the_heap_is_read_value_by_value, 120)
 {
-    coex_gc_config config;
-    coex_gc_config_default(&config);
+    coex_gc_config config = default_config();
     config.heap_limit = 32 << 20;
     config.initial_heap = 1 << 20;
-    expect_eq(coex_gc_init_with(&config), COEX_GC_OK);
+    config.stress_to = HOSTILE_FIRST;
+    start_with(&config);
     coex_handle *slots = coex_gc_enter_frame(2), row = 0;
     struct endless endless = {.rows = test_is_sanitized() || test_is_checked() ? 200000 : 2000000};
     slots[0] = coex_json_reader_from(endless_read, &endless, NULL);
@@ -309,7 +309,7 @@ TEST_TIMEOUT(a_text_much_larger_than_the_heap_is_read_value_by_value, 120)
 
 TEST(a_source_that_fails_is_an_error_with_its_place)
 {
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(1);
     struct endless endless = {.rows = 1000, .fail_at = 500};
     coex_json_error error;
@@ -325,9 +325,9 @@ TEST(a_source_that_fails_is_an_error_with_its_place)
 
 TEST(files_are_written_and_read)
 {
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(3);
-    struct endless endless = {.rows = 5000};
+    struct endless endless = {.rows = unless_hostile(5000, 100)};
     coex_json_error error;
     slots[0] = coex_json_reader_from(endless_read, &endless, NULL);
     expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_OBJECT);
@@ -374,7 +374,7 @@ static void expect_written(coex_json_writer *writer, const char *expected)
 
 TEST(the_writer_writes_what_it_is_told)
 {
-    coex_gc_init();
+    start_default();
     static const char tabs[] = "{\n\t\"a\": [\n\t\t1,\n\t\t-2,\n\t\t18446744073709551615,\n\t\t0.5,\n\t\ttrue,\n\t\tnull,\n"
                                "\t\t\"x\\n\\\"\\\\\\u0001\"\n\t],\n\t\"b\": {},\n\t\"c\": []\n}";
     static const char plain[] = "{\"a\":[1,-2,18446744073709551615,0.5,true,null,\"x\\n\\\"\\\\\\u0001\"],\"b\":{},\"c\":[]}";
@@ -405,7 +405,7 @@ TEST(the_writer_writes_what_it_is_told)
 
 TEST(what_does_not_fit_is_refused_and_changes_nothing)
 {
-    coex_gc_init();
+    start_default();
     coex_json_writer *writer = coex_json_writer_new(0, 0);
     coex_clear_status();
     expect(!coex_json_writer_finish(writer) && !coex_json_write_end(writer) && !coex_json_write_key(writer, "k", 1));
@@ -431,7 +431,7 @@ TEST(what_does_not_fit_is_refused_and_changes_nothing)
 
 TEST(lines_and_ascii_are_written_if_that_is_asked_for)
 {
-    coex_gc_init();
+    start_default();
     coex_json_writer *writer = coex_json_writer_new(0, COEX_JSON_LINES | COEX_JSON_ASCII);
     expect(coex_json_write_int(writer, 1) && coex_json_write_array(writer) && coex_json_write_end(writer));
     expect(coex_json_write_string(writer, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\x7f", 10));
@@ -445,13 +445,15 @@ TEST(lines_and_ascii_are_written_if_that_is_asked_for)
 
 TEST(a_list_that_holds_what_is_no_json_is_refused)
 {
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(1);
-    slots[0] = coex_list_append(coex_list_empty(true), 0);
+    slots[0] = coex_list_empty(true);
+    slots[0] = coex_list_append(slots[0], 0);
     coex_clear_status();
     expect_eq(coex_json_stringify(slots[0], 0), 0);
     expect_eq(coex_last_status(), COEX_STATUS_KIND);
-    slots[0] = coex_list_append(coex_list_empty(true), COEX_IMMEDIATE(77 * 8));
+    slots[0] = coex_list_empty(true);
+    slots[0] = coex_list_append(slots[0], COEX_IMMEDIATE(77 * 8));
     expect_eq(coex_json_stringify(slots[0], 0), 0);
     coex_json_writer *writer = coex_json_writer_new(0, 0);
     expect(!coex_json_write_value(writer, slots[0]) && !coex_json_write_null(writer) && coex_last_status() == COEX_STATUS_KIND);
@@ -476,13 +478,13 @@ static bool sink_write(void *context, const char *bytes, uint64_t count)
 
 TEST(a_sink_gets_the_text_that_memory_gets)
 {
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(2);
     uint64_t long_bytes = 300000;
     char *long_text = malloc(long_bytes);
     for (uint64_t i = 0; i < long_bytes; i += 3) memcpy(long_text + i, i % 5 == 0 ? "\n\"\\" : "\xe2\x82\xac", 3);
     slots[0] = coex_json_array();
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < unless_hostile(3000, 200); i++) {
         slots[1] = i % 1000 == 5 ? coex_json_string(long_text, long_bytes) : coex_json_string(long_text, (uint64_t)(i % 40 * 3));
         slots[0] = coex_json_append(slots[0], slots[1]);
         slots[0] = coex_json_append(slots[0], coex_json_float(i / 7.0));

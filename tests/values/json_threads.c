@@ -25,14 +25,14 @@ static void use_shared(unsigned index, void *argument)
     coex_gc_register_thread();
     coex_handle *slots = coex_gc_enter_frame(3);
     test_rng rng = rng_from(index + 1);
-    for (int round = 0; round < (test_is_sanitized() ? 4 : 12); round++) {
+    for (int round = 0; round < unless_hostile(test_is_sanitized() ? 4 : 12, 1); round++) {
         slots[0] = coex_gc_global_load(&shared);
         slots[1] = coex_json_stringify(slots[0], 0);
         expect(slots[1] != 0 && coex_string_len(slots[1]) == strlen(expected));
         expect(memcmp(coex_string_data(slots[1]), expected, strlen(expected)) == 0);
         slots[2] = coex_json_parse_string(slots[1], NULL, NULL);
         expect(coex_json_equal(slots[0], slots[2]) && coex_json_hash(slots[0]) == coex_json_hash(slots[2]));
-        for (int i = 0; i < 200; i++) {
+        for (int i = 0; i < unless_hostile(200, 20); i++) {
             uint64_t row = rng_below(&rng, coex_json_len(slots[0]));
             slots[2] = coex_json_get_at(slots[0], row);
             slots[2] = coex_json_set_text(slots[2], "id", 2, coex_json_int(-1));
@@ -48,13 +48,12 @@ static void use_shared(unsigned index, void *argument)
 
 TEST_TIMEOUT(threads_use_one_value_while_cycles_run, 120)
 {
-    coex_gc_config config;
-    coex_gc_config_default(&config);
+    coex_gc_config config = default_config();
     config.stress = 7;
     config.verify = !test_is_sanitized();
-    expect_eq(coex_gc_init_with(&config), COEX_GC_OK);
+    start_with(&config);
     uint64_t bytes;
-    char *text = make_document(200, &bytes);
+    char *text = make_document(unless_hostile(200, 20), &bytes);
     expect_eq(coex_gc_add_global_root(&shared), COEX_GC_OK);
     coex_handle value = coex_json_parse(text, bytes, NULL);
     expect(value != 0);
@@ -69,11 +68,11 @@ TEST_TIMEOUT(threads_use_one_value_while_cycles_run, 120)
 
 static void init_with_limit(uint64_t heap)
 {
-    coex_gc_config config;
-    coex_gc_config_default(&config);
+    coex_gc_config config = default_config();
     config.heap_limit = heap;
     config.initial_heap = 1 << 20;
-    expect_eq(coex_gc_init_with(&config), COEX_GC_OK);
+    config.stress_to = HOSTILE_FIRST;
+    start_with(&config);
 }
 
 TEST_TIMEOUT(without_memory_parsing_says_so_and_nothing_is_lost, 60)

@@ -165,21 +165,21 @@ static void run_model(uint64_t steps, bool handles)
 TEST_TIMEOUT(random_operations_on_words_are_those_of_a_model, 60)
 {
     start();
-    run_model(test_is_sanitized() ? 600 : 3000, false);
+    run_model(unless_hostile(test_is_sanitized() ? 600 : 3000, 25), false);
     end();
 }
 
 TEST_TIMEOUT(random_operations_on_handles_are_those_of_a_model, 60)
 {
     start();
-    run_model(test_is_sanitized() ? 600 : 3000, true);
+    run_model(unless_hostile(test_is_sanitized() ? 600 : 3000, 25), true);
     end();
 }
 
 TEST_TIMEOUT(random_operations_lose_nothing_with_a_cycle_at_every_chance, 60)
 {
     start_hostile();
-    run_model(test_is_sanitized() ? 60 : 300, true);
+    run_model(unless_hostile(test_is_sanitized() ? 60 : 300, 25), true);
     end();
 }
 
@@ -187,14 +187,14 @@ TEST_TIMEOUT(random_operations_lose_nothing_with_a_cycle_at_every_chance, 60)
 
 TEST(appending_leaves_every_earlier_list_as_it_was)
 {
-    enum { N = 3000 };
+    const uint64_t n = unless_hostile(3000, 1100);
     start();
-    coex_handle *slot = coex_gc_enter_frame(N + 1);
+    coex_handle *slot = coex_gc_enter_frame(n + 1);
     slot[0] = coex_list_empty(false);
-    for (uint64_t i = 0; i < N; i++) slot[i + 1] = coex_list_append(slot[i], i);
-    for (uint64_t i = 0; i <= N; i += 7) expect_numbers(slot[i], 0, i);
-    for (uint64_t i = N; i > 0; i--) slot[i - 1] = coex_list_pop(slot[i]); /* the same lists, made from the other end */
-    for (uint64_t i = 0; i <= N; i += 7) expect_numbers(slot[i], 0, i);
+    for (uint64_t i = 0; i < n; i++) slot[i + 1] = coex_list_append(slot[i], i);
+    for (uint64_t i = 0; i <= n; i += 7) expect_numbers(slot[i], 0, i);
+    for (uint64_t i = n; i > 0; i--) slot[i - 1] = coex_list_pop(slot[i]); /* the same lists, made from the other end */
+    for (uint64_t i = 0; i <= n; i += 7) expect_numbers(slot[i], 0, i);
     coex_gc_leave_frame(slot);
     end();
 }
@@ -205,7 +205,7 @@ TEST(every_slice_and_every_concat_of_some_length_is_right)
     start();
     coex_handle *slot = coex_gc_enter_frame(4);
     slot[0] = numbers(0, N);
-    for (uint64_t at = 0; at <= N; at += 13) {
+    for (uint64_t at = 0; at <= N; at += unless_hostile(13, 59)) {
         slot[1] = coex_list_slice(slot[0], 0, at);
         slot[2] = coex_list_slice(slot[0], at, N);
         expect_numbers(slot[1], 0, at);
@@ -238,7 +238,7 @@ TEST(a_list_that_is_cut_and_joined_for_ever_stays_shallow)
     test_rng rng = rng_from(test_seed());
     coex_handle *slot = coex_gc_enter_frame(2);
     slot[0] = numbers(0, N);
-    for (int i = 0; i < 20000; i++) { /* rotate */
+    for (int i = 0; i < unless_hostile(20000, 50); i++) { /* rotate */
         uint64_t at = rng_between(&rng, 1, N - 1);
         slot[1] = coex_list_slice(slot[0], 0, at);
         slot[0] = coex_list_slice(slot[0], at, N);
@@ -269,17 +269,17 @@ TEST(a_slice_is_as_deep_as_its_length_asks_for)
 
 TEST(inserting_at_the_front_and_in_the_middle_stays_shallow)
 {
-    enum { N = 20000 };
+    const uint64_t n = unless_hostile(20000, 400);
     start();
     coex_handle *slot = coex_gc_enter_frame(2);
     slot[0] = slot[1] = coex_list_empty(false);
-    for (uint64_t i = N; i > 0; i--) slot[0] = coex_list_insert(slot[0], 0, i - 1);
-    for (uint64_t i = 0; i < N; i++) slot[1] = coex_list_insert(slot[1], i / 2, i);
-    expect_numbers(slot[0], 0, N);
-    for (uint64_t i = 0; i < N / 2; i++) expect_eq(coex_list_get(slot[1], i), 2 * i + 1);
+    for (uint64_t i = n; i > 0; i--) slot[0] = coex_list_insert(slot[0], 0, i - 1);
+    for (uint64_t i = 0; i < n; i++) slot[1] = coex_list_insert(slot[1], i / 2, i);
+    expect_numbers(slot[0], 0, n);
+    for (uint64_t i = 0; i < n / 2; i++) expect_eq(coex_list_get(slot[1], i), 2 * i + 1);
     ck_assert_uint_le(bytes_of_set(slot[0]), 5 * 600);
-    for (uint64_t i = 0; i < N - 10; i++) slot[0] = coex_list_remove(slot[0], 5);
-    for (uint64_t i = 0; i < 10; i++) expect_eq(coex_list_get(slot[0], i), i < 5 ? i : N - 10 + i);
+    for (uint64_t i = 0; i < n - 10; i++) slot[0] = coex_list_remove(slot[0], 5);
+    for (uint64_t i = 0; i < 10; i++) expect_eq(coex_list_get(slot[0], i), i < 5 ? i : n - 10 + i);
     coex_gc_leave_frame(slot);
     end();
 }
@@ -316,7 +316,7 @@ TEST(lists_that_share_are_longer_than_memory_up_to_the_limit)
 TEST_TIMEOUT(a_hundred_million_words_work, 120)
 {
     const uint64_t n = test_is_sanitized() || test_is_checked() ? 3000000 : 100000000;
-    coex_gc_init();
+    start_large();
     coex_handle *slot = coex_gc_enter_frame(2);
     slot[0] = numbers(0, n);
     expect_numbers(slot[0], 0, n);

@@ -180,6 +180,7 @@ TEST_TIMEOUT(out_of_memory_changes_nothing_and_cycles_within_operations_take_not
     config.initial_heap = MIB;
     config.heap_limit = 4 * MIB;
     config.poison = true;
+    config.stress_to = HOSTILE_FIRST;
     start_with(&config);
     uint32_t bytes = type_bytes(), refs = type_refs();
     uint64_t refused = 0, built = TIGHT - CUT;
@@ -234,6 +235,7 @@ static void run_all_or_nothing(bool handles)
     config.initial_heap = MIB;
     config.heap_limit = 4 * MIB;
     config.poison = true;
+    config.stress_to = HOSTILE_FIRST;
     begin(config);
     coex_handle *slot = coex_gc_enter_frame(2);
     slot[0] = coex_list_empty(handles);
@@ -241,6 +243,11 @@ static void run_all_or_nothing(bool handles)
     uint64_t n = 0, failures = 0;
     for (; n < FIRST; n++) expect(coex_list_builder_append(slot[0], marked_word(n)));
     while (failures < 3) {
+        if (failures == 1) { /* a builder with no node of its own, of a list that nobody else has */
+            slot[1] = coex_list_builder_finish(slot[0]);
+            slot[0] = coex_list_builder(slot[1]);
+            slot[1] = 0;
+        }
         for (uint64_t i = 0; i < MANY; i++) words[i] = marked_word(n + i);
         if (coex_list_builder_append_words(slot[0], words, MANY)) {
             n += MANY;
@@ -273,7 +280,7 @@ static void share_and_change(unsigned index, void *arg)
     test_rng rng = rng_from(index + 1);
     held = coex_gc_enter_frame(1);
     coex_handle *slot = coex_gc_enter_frame(2);
-    for (int round = 0; round < (test_is_sanitized() ? 40 : 200); round++) {
+    for (int round = 0; round < unless_hostile(test_is_sanitized() ? 40 : 200, 3); round++) {
         slot[0] = coex_gc_global_load(&shared_cell);
         uint64_t n = coex_list_len(slot[0]);
         for (int i = 0; i < 50; i++) {
@@ -304,7 +311,8 @@ static void run_shared(void)
     coex_handle *slot = coex_gc_enter_frame(1);
     slot[0] = coex_list_empty(true);
     slot[0] = coex_list_builder(slot[0]);
-    for (uint64_t i = 0; i < 3000; i++) expect(coex_list_builder_append(slot[0], hold(new_pair(pair_type, 0, i))));
+    for (uint64_t i = 0; i < unless_hostile(3000, 600); i++)
+        expect(coex_list_builder_append(slot[0], hold(new_pair(pair_type, 0, i))));
     shared_cell = coex_list_builder_finish(slot[0]);
     expect(coex_gc_add_global_root(&shared_cell) == 0);
     coex_gc_leave_frame(slot);
@@ -325,5 +333,28 @@ TEST_TIMEOUT(threads_share_a_list_with_a_cycle_at_every_chance, 120)
 {
     start_hostile();
     run_shared();
+    end();
+}
+
+/* Each node that a builder made or changed is frozen at the end, with a safepoint after each. */
+static void finish_much(void)
+{
+    enum { MUCH = 30000, STEP = 30 };
+    coex_handle *slot = coex_gc_enter_frame(2);
+    slot[0] = numbers(0, MUCH);
+    for (uint64_t round = 0; round < unless_hostile(test_is_sanitized() ? 20u : 1000u, 1u); round++) {
+        slot[1] = coex_list_builder(slot[0]);
+        for (uint64_t i = 0; i < MUCH; i += STEP) expect(coex_list_builder_set(slot[1], i, i + 1)); /* all leaves */
+        slot[1] = coex_list_builder_finish(slot[1]);
+        expect_eq(coex_list_len(slot[1]), MUCH);
+        for (uint64_t i = 0; i < MUCH; i += STEP) expect_eq(coex_list_get(slot[1], i), i + 1);
+    }
+    coex_gc_leave_frame(slot);
+}
+
+TEST_TIMEOUT(lists_that_are_long_in_the_making_live_beside_cycles, 60)
+{
+    start();
+    beside_cycles(finish_much);
     end();
 }

@@ -28,7 +28,7 @@ static void play(unsigned keys, unsigned steps, unsigned check_every)
 
 TEST(maps_and_sets_of_every_kind_are_as_a_model_says)
 {
-    coex_gc_init();
+    start_large();
     play(WORLD_KEYS, scaled(3000, 500), 200);
     play(60, scaled(3000, 500), 100); /* leaves become branches and leaves again */
     coex_gc_shutdown();
@@ -82,7 +82,7 @@ TEST_TIMEOUT(ten_million_entries_work, 120)
 {
     uint64_t count = test_is_large() ? 10000000 : scaled(1000000, 100000); /* ten times as many with COEX_TEST_LARGE=1 */
     if (test_is_checked() && !test_is_large()) count /= 4;
-    coex_gc_init();
+    start_large();
     coex_handle *slots = coex_gc_enter_frame(2);
     build(&slots[0], count);
     expect_all(slots[0], count);
@@ -98,7 +98,7 @@ TEST_TIMEOUT(ten_million_entries_work, 120)
 TEST(one_by_one_and_by_a_builder_give_equal_maps)
 {
     enum { COUNT = 30000 };
-    coex_gc_init();
+    start_large();
     coex_handle *slots = coex_gc_enter_frame(3);
     build(&slots[0], COUNT);
     slots[1] = coex_map_empty(COEX_MAP_INTEGER);
@@ -120,7 +120,7 @@ TEST(one_by_one_and_by_a_builder_give_equal_maps)
 TEST(maps_that_share_most_of_their_trees_combine_and_compare_in_time_of_the_difference)
 {
     enum { COUNT = 200000 };
-    coex_gc_init();
+    start_large();
     coex_handle *slots = coex_gc_enter_frame(3);
     build(&slots[0], COUNT);
     slots[1] = coex_map_set(slots[0], 1, 1);
@@ -152,7 +152,7 @@ static uint64_t bits_of(double number)
 TEST(float_keys_are_equal_as_numbers)
 {
     uint64_t value, key;
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(2);
     slots[0] = coex_map_empty(COEX_MAP_FLOAT);
     slots[0] = coex_map_set(slots[0], bits_of(-0.0), 1);
@@ -174,7 +174,7 @@ TEST(keys_and_values_are_lists_in_the_order_of_the_iterator)
 {
     enum { COUNT = 1000 };
     uint64_t key, value;
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(5);
     build(&slots[0], COUNT);
     slots[1] = coex_map_keys(slots[0]);
@@ -206,7 +206,7 @@ TEST(keys_and_values_are_lists_in_the_order_of_the_iterator)
 TEST(what_is_no_map_no_set_no_key_is_refused)
 {
     uint64_t value;
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(6);
     slots[0] = coex_map_empty(COEX_MAP_STRING);
     slots[1] = coex_set_empty(COEX_SET_INTEGER);
@@ -245,7 +245,7 @@ TEST(what_is_no_map_no_set_no_key_is_refused)
 TEST(a_finished_builder_is_stale)
 {
     uint64_t value;
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(2);
     slots[0] = coex_map_empty(COEX_MAP_INTEGER);
     slots[0] = coex_map_builder(slots[0]);
@@ -261,14 +261,37 @@ TEST(a_finished_builder_is_stale)
     coex_gc_shutdown();
 }
 
+TEST(a_builder_keeps_nothing_alive_that_was_taken_out)
+{
+    enum { COUNT = 1000, WATCHED = COUNT - 5 };
+    start_default();
+    coex_handle *slots = coex_gc_enter_frame(3);
+    slots[0] = coex_map_empty(COEX_MAP_INTEGER | COEX_MAP_REFERENCES);
+    slots[0] = coex_map_builder(slots[0]);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        slots[1] = coex_string_from("value", 5);
+        if (i == WATCHED) slots[2] = coex_gc_weak_new(slots[1]);
+        expect(coex_map_builder_set(slots[0], i, slots[1]));
+    }
+    slots[1] = 0;
+    coex_gc_collect();
+    expect(coex_gc_weak_get(slots[2]) != 0); /* be it in the table or not there yet */
+    expect(coex_map_builder_set(slots[0], WATCHED, COEX_IMMEDIATE(1)));
+    expect_eq(coex_map_builder_len(slots[0]), COUNT);
+    coex_gc_collect();
+    expect_eq(coex_gc_weak_get(slots[2]), 0);
+    coex_gc_leave_frame(slots);
+    coex_gc_shutdown();
+}
+
 /* ---- without memory --------------------------------------------------------------------------------------- */
 
 TEST_TIMEOUT(without_memory_nothing_is_lost, 60)
 {
-    if (test_is_hostile()) return; /* it fills a heap again and again: with a cycle at every step that takes minutes */
     coex_gc_config config = default_config();
     config.initial_heap = MIB;
-    config.heap_limit = 8 * MIB;
+    config.heap_limit = unless_hostile(8, 3) * MIB;
+    config.stress_to = HOSTILE_FIRST;
     start_with(&config);
     coex_handle *slots = coex_gc_enter_frame(4);
     slots[0] = coex_map_empty(COEX_MAP_INTEGER);
@@ -324,6 +347,7 @@ static void use_shared(unsigned index, void *argument)
 static void many_threads(void)
 {
     coex_gc_config config = busy_config();
+    config.stress_to = HOSTILE_FIRST;
     start_with(&config);
     coex_handle *slots = coex_gc_enter_frame(1);
     slots[0] = coex_map_empty(COEX_MAP_INTEGER | COEX_MAP_REFERENCES);

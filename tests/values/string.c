@@ -74,7 +74,7 @@ TEST(what_is_not_utf8_is_refused_whatever_is_wrong_with_it)
 TEST_TIMEOUT(every_character_goes_in_and_comes_out, 60)
 {
     coex_handle *slots = begin();
-    uint32_t step = test_is_sanitized() ? 37 : 1;
+    uint32_t step = unless_hostile(test_is_sanitized() ? 37 : 1, 997);
     for (uint32_t c = 0; c <= 0x10ffff; c += step) {
         if (c >= 0xd800 && c <= 0xdfff) continue;
         coex_handle s = coex_string_from_char(c);
@@ -170,7 +170,7 @@ TEST(lossy_reading_puts_one_mark_for_each_broken_piece)
         ck_assert(is_text(coex_string_from_lossy(rows[i].in, strlen(rows[i].in)), rows[i].out));
     test_rng rng = rng_from(test_seed());
     unsigned char bytes[64];
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < unless_hostile(20000, 1000); i++) {
         uint64_t count = random_bytes(&rng, bytes, sizeof bytes);
         coex_handle s = coex_string_from_lossy(bytes, count);
         expect(s != 0 && coex_utf8_check(coex_string_data(s), coex_string_len(s), NULL));
@@ -583,7 +583,7 @@ TEST(doubles_go_both_ways_without_losing_a_bit)
 {
     coex_handle *slots = begin();
     test_rng rng = rng_from(test_seed());
-    for (int i = 0; i < (test_is_sanitized() ? 20000 : 300000); i++) {
+    for (int i = 0; i < unless_hostile(test_is_sanitized() ? 20000 : 300000, 1000); i++) {
         uint64_t bits = rng_next(&rng), back_bits;
         double value, back = 0;
         memcpy(&value, &bits, 8);

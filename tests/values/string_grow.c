@@ -47,7 +47,7 @@ static double build(coex_handle *slots, uint64_t pieces, enum side side)
 TEST_TIMEOUT(building_piece_by_piece_costs_the_same_for_each_piece_however_long_the_string_is, 60)
 {
     coex_handle *slots = begin();
-    uint64_t many = test_is_sanitized() || getenv("COEX_GC_DEBUG") != NULL ? 20000 : 200000;
+    uint64_t many = unless_hostile(test_is_sanitized() ? 20000 : 200000, 1000);
     for (enum side side = AT_THE_END; side <= AT_BOTH_IN_TURN; side++) {
         double few = build(slots, many / 20, side), lots = build(slots, many, side);
         ck_assert_msg(lots < few * 2 && lots < 250, "%g bytes for each of %d pieces, %g for each of %d", few, (int)many / 20, lots,
@@ -233,7 +233,7 @@ static void continue_shared(unsigned index, void *argument)
     test_rng rng = rng_from(crew->seed + index);
     coex_gc_register_thread();
     coex_handle *slots = coex_gc_enter_frame(4);
-    int rounds = test_is_sanitized() ? 60 : 300;
+    int rounds = unless_hostile(test_is_sanitized() ? 60 : 300, 6);
     for (int round = 0; round < rounds; round++) {
         char front[4096], back[4096];
         uint64_t before = 0, behind = 0;
@@ -293,7 +293,7 @@ static void look_at_shared(unsigned index, void *argument)
     test_rng rng = rng_from(crew->seed + index);
     coex_gc_register_thread();
     coex_handle *slots = coex_gc_enter_frame(3);
-    for (int round = 0; round < (test_is_sanitized() ? 100 : 2000); round++) {
+    for (int round = 0; round < unless_hostile(test_is_sanitized() ? 100 : 2000, 100); round++) {
         uint64_t number = rng_below(&rng, 50);
         char text[100];
         snprintf(text, sizeof text, "the number %" PRIu64 " and more than thirty-two bytes%s", number,
@@ -379,11 +379,10 @@ static void let_go(coex_handle *chain, unsigned count)
 /* Whatever fails for want of a handle says so, and leaves what it was given as it was. */
 TEST_TIMEOUT(out_of_memory_at_any_allocation_is_said_and_harms_nothing, 60)
 {
-    coex_gc_config config;
-    coex_gc_config_default(&config);
+    coex_gc_config config = default_config();
     config.initial_handles = config.max_handles = 4096;
-    unsetenv("COEX_GC_DEBUG"); /* a cycle at each of many thousand failing allocations takes its time */
-    ck_assert_int_eq(coex_gc_init_with(&config), COEX_GC_OK);
+    config.stress_to = HOSTILE_FIRST;
+    start_with(&config);
     uint32_t type = link_type();
     coex_handle *slots = coex_gc_enter_frame(8);
     slots[0] = make("x");
@@ -442,11 +441,10 @@ TEST_TIMEOUT(out_of_memory_at_any_allocation_is_said_and_harms_nothing, 60)
 
 TEST(at_a_heap_limit_growing_gives_up_room_before_it_gives_up)
 {
-    coex_gc_config config;
-    coex_gc_config_default(&config);
+    coex_gc_config config = default_config();
     config.initial_heap = 1 << 20;
     config.heap_limit = 16 << 20;
-    ck_assert_int_eq(coex_gc_init_with(&config), COEX_GC_OK);
+    start_with(&config);
     coex_handle *slots = coex_gc_enter_frame(4);
     slots[0] = make("0123456789");
     slots[0] = coex_string_repeat(slots[0], 600000); /* 6 MB */

@@ -59,7 +59,7 @@ TEST_TIMEOUT(finding_agrees_with_a_plain_loop_on_random_texts, 60)
     coex_handle *slots = begin();
     test_rng rng = rng_from(test_seed());
     static char text[5000], what[2000];
-    for (int round = 0; round < (test_is_sanitized() ? 300 : 3000); round++) {
+    for (int round = 0; round < unless_hostile(test_is_sanitized() ? 300 : 3000, 600); round++) {
         uint64_t length = rng_below(&rng, rng_one_in(&rng, 10) ? sizeof text : 60), letters = rng_between(&rng, 1, 3);
         uint64_t wanted = rng_below(&rng, rng_one_in(&rng, 4) ? sizeof what : 8), rare = rng_between(&rng, 2, 500);
         for (uint64_t i = 0; i < length; i++) text[i] = rng_one_in(&rng, rare) ? "bBA"[rng_below(&rng, letters)] : 'a';
@@ -233,7 +233,7 @@ TEST(joining_takes_lists_of_strings_and_nothing_else)
 TEST(a_long_text_is_split_and_joined_while_cycles_run)
 {
     coex_handle *slots = begin();
-    int lines = test_is_sanitized() || getenv("COEX_GC_DEBUG") != NULL ? 2000 : 50000;
+    int lines = unless_hostile(test_is_sanitized() ? 2000 : 50000, 400);
     slots[0] = coex_string_builder_new(0);
     for (int i = 0; i < lines; i++) {
         if (i != 0) expect(coex_string_builder_append_char(slots[0], '\n'));

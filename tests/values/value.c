@@ -39,7 +39,7 @@ static coex_handle wrap(unsigned shape, coex_handle inner, coex_handle *work)
 
 TEST(values_of_different_kinds_are_never_equal)
 {
-    coex_gc_init();
+    start_default();
     enum { KINDS = 12 };
     coex_handle *slots = coex_gc_enter_frame(KINDS);
     slots[0] = text("");
@@ -64,7 +64,7 @@ TEST(values_of_different_kinds_are_never_equal)
 
 TEST(values_are_equal_by_content_at_every_level)
 {
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(6);
     for (unsigned shape = 0; shape < 16; shape++) {
         if (shape / 4 == 3 && (shape % 4 == 1 || shape % 4 == 2)) continue; /* no json */
@@ -91,7 +91,7 @@ static coex_handle parse(const char *it)
 
 TEST(order_counts_in_lists_and_not_in_json_objects)
 {
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(4);
     const uint64_t words[] = {1, 2, 3}, turned[] = {3, 2, 1};
     slots[0] = coex_list_from_words(words, 3, false);
@@ -108,7 +108,7 @@ TEST(order_counts_in_lists_and_not_in_json_objects)
 
 TEST(other_objects_are_equal_only_to_themselves)
 {
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(2);
     uint32_t type = type_pair();
     slots[0] = new_pair(type, 0, 1);
@@ -122,7 +122,7 @@ TEST(other_objects_are_equal_only_to_themselves)
 TEST_TIMEOUT(a_million_levels_need_no_stack, 60)
 {
     unsigned levels = scaled(test_is_checked() ? 100000 : 1000000, 20000);
-    coex_gc_init();
+    start_large();
     coex_handle *slots = coex_gc_enter_frame(5);
     for (unsigned copy = 0; copy < 3; copy++) {
         slots[copy] = COEX_IMMEDIATE(copy / 2);
@@ -140,7 +140,7 @@ TEST_TIMEOUT(a_million_levels_need_no_stack, 60)
 /* 2^200 leaves, if they were counted one by one. */
 TEST(what_is_contained_many_times_is_compared_and_hashed_once)
 {
-    coex_gc_init();
+    start_default();
     coex_handle *slots = coex_gc_enter_frame(4);
     for (unsigned copy = 0; copy < 2; copy++) {
         slots[copy] = text("leaf");
@@ -150,6 +150,39 @@ TEST(what_is_contained_many_times_is_compared_and_hashed_once)
         }
     }
     expect_same(slots[0], slots[1]);
+    coex_gc_leave_frame(slots);
+    coex_gc_shutdown();
+}
+
+TEST(every_kind_is_told_by_name_and_no_other_number_is_one)
+{
+    start_default();
+    coex_handle *slots = coex_gc_enter_frame(16);
+    const uint64_t word = 1;
+    slots[0] = text("x");
+    slots[1] = coex_array_of(1, 8, true);
+    slots[2] = coex_list_from_words(&word, 1, false);
+    slots[3] = coex_map_empty(COEX_MAP_INTEGER);
+    slots[4] = coex_set_empty(COEX_SET_INTEGER);
+    slots[5] = coex_json_object();
+    slots[6] = coex_cell_new(0);
+    slots[7] = coex_mutable_array_new(1, false);
+    slots[8] = coex_channel_new(1, true);
+    slots[9] = coex_list_builder(slots[2]);
+    slots[10] = coex_map_builder(slots[3]);
+    slots[11] = coex_list_iterate(slots[2], 0);
+    slots[12] = coex_json_reader_new(NULL);
+    slots[13] = new_pair(type_pair(), 0, 1);
+    slots[14] = COEX_IMMEDIATE(1);
+    static const char *const names[] = {"string",   "array",         "list",      "map",     "set",     "json",
+                                        "cell",     "mutable array", "channel",   "builder", "builder", "iterator",
+                                        "iterator", "object",        "immediate", "null"};
+    for (unsigned i = 0; i < 16; i++) ck_assert_str_eq(coex_kind_string(coex_kind_of(slots[i])), names[i]);
+    ck_assert_str_eq(coex_kind_string((coex_kind)(COEX_KIND_ITERATOR + 1)), "unknown kind");
+    ck_assert_str_eq(coex_status_string((coex_status)(COEX_STATUS_SYSTEM + 1)), "unknown status");
+    for (int i = 0; i <= COEX_STATUS_SYSTEM; i++) {
+        for (int j = 0; j < i; j++) ck_assert_str_ne(coex_status_string((coex_status)i), coex_status_string((coex_status)j));
+    }
     coex_gc_leave_frame(slots);
     coex_gc_shutdown();
 }

@@ -3,7 +3,8 @@
  * An array is a view of a buffer. A slice is another view of the same buffer, made in constant time: it keeps all of the buffer
  * alive (coex_array_copy makes one of its own). A change copies. An append writes behind the end if there is room that nobody has
  * claimed: of two appends to one value the first gets the room and the second copies, so they never see each other. What was
- * appended stays alive as long as the buffer does. Appending n elements one by one therefore takes time linear in n.
+ * appended stays alive as long as the buffer does. Appending n elements, one by one or in pieces, therefore takes time linear in n; a
+ * concatenation is an append, too.
  *
  * What must be true of all values (errors, rooting, threads) is in value.h. Pointers passed in never point into the heap. */
 #ifndef COEX_COLLECTIONS_ARRAY_H
@@ -49,7 +50,7 @@ COEX_API coex_handle coex_array_set(coex_handle array, uint64_t index, const voi
 COEX_API coex_handle coex_array_slice(coex_handle array, uint64_t from, uint64_t to); /* [from, to), shares the buffer */
 COEX_API coex_handle coex_array_append(coex_handle array, const void *element);
 COEX_API coex_handle coex_array_extend(coex_handle array, const void *elements, uint64_t count);
-COEX_API coex_handle coex_array_concat(coex_handle a, coex_handle b); /* of the same elements */
+COEX_API coex_handle coex_array_concat(coex_handle a, coex_handle b); /* of the same elements; an append to `a` */
 
 /* ----------------------------------------------------------------- builders */
 
