@@ -4,6 +4,7 @@
 #include "support/schedule.h"
 
 #include "base/point.h"
+#include "gc/thread.h"
 
 #include <errno.h>
 #include <sys/wait.h>
@@ -13,11 +14,23 @@ static actor *a, *b;
 
 static void make(actor *self) { actor_make(self, 0, NODE_LEAF, 0, 0); }
 
+/* Before anything else happens: a thread that comes takes its state from what is there. */
+static void expect_no_cycle(void)
+{
+    struct cx_thread *self = cx_thread_self();
+    expect(cx_phase_now() == CX_PHASE_IDLE);
+    expect(!self->black);
+    expect(self->words.barrier == 0);
+    expect(!cx_thread_is_pending(self));
+    expect(self->buffer == NULL);
+}
+
 /* Points are for the parent: what holds there is not in the child. */
 static void look_in_child(const actor *self)
 {
     cx_point_set_hook(NULL);
     alarm(test_is_sanitized() ? 300 : 30);
+    expect_no_cycle();
     for (int i = 0; i < 2; i++) {
         actor_expect(self, 0);
         for (int n = 0; n < 100; n++) node_make(node_fresh_id(NODE_LEAF), NULL, 0, 0);
@@ -109,6 +122,51 @@ TEST(a_fork_waits_while_the_collector_sweeps_a_word)
 {
     NEEDS_POINTS();
     fork_while_the_collector_is_at("sweep-between-allocated-and-born");
+}
+
+/* It forks with an answer missing, which is owed to the parent's collector. */
+TEST(a_child_owes_no_answer)
+{
+    NEEDS_POINTS();
+    start();
+    a->answers = b->answers = false;
+    hold *waiting = hold_collector_after("await-answers", 10);
+    cycle_begin();
+    run_to(waiting);
+    let_go(waiting);
+    actor_do(a, fork_and_look);
+    a->answers = b->answers = true;
+    run_out();
+    schedule_end();
+}
+
+static void share_and_make(actor *self)
+{
+    step_make_shared(self);
+    shared_store(0, node_make(node_fresh_id(NODE_LEAF), NULL, 0, 0));
+    make(self);
+}
+
+static void shade_and_fork(actor *self)
+{
+    shared_store(0, 0); /* what was there goes into its buffer */
+    fork_and_look(self);
+}
+
+/* The buffer is of a grey set that the child has emptied. */
+TEST(a_child_has_nothing_shaded)
+{
+    NEEDS_POINTS();
+    start();
+    actor_do(a, share_and_make);
+    hold *roots = cycle_to_roots(NULL);
+    actor_do(a, step_answer);
+    actor_begin(a, shade_and_fork);
+    actor_expect_waiting(a);
+    let_go(roots);
+    actor_await(a);
+    run_out();
+    schedule_end();
 }
 
 /* The collector is between two slices all the time, and the cycle can't end. */
