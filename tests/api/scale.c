@@ -25,10 +25,10 @@ static uint64_t resident(void)
 
 /* ---- depth of the heap ------------------------------------------------------------------------------------ */
 
-/* Marked by recursion, this would need hundreds of megabytes of stack. */
+/* Marked by recursion, this would need gigabytes of stack. */
 TEST_TIMEOUT(chain_of_many_million_objects_is_marked, 300)
 {
-    uint64_t length = is_large_run() ? 100000000 : test_is_sanitized() ? 500000 : 5000000;
+    uint64_t length = is_large_run() ? 100000000 : test_is_sanitized() ? 500000 : test_is_checked() ? 5000000 : 20000000;
     coex_gc_config config = default_config();
     config.initial_heap = 64 * MIB;
     config.percent = 400;
@@ -110,11 +110,11 @@ TEST_TIMEOUT(stop_does_not_grow_with_the_stack, 300)
     unsigned cycles = timed ? 60 : 20;
     stops shallow = measure_stops(10, cycles);
     stops middle = measure_stops(10000, cycles);
-    stops deep = measure_stops(timed ? 2000000 : 100000, cycles);
+    stops deep = measure_stops(timed ? 10000000 : 100000, cycles);
     ck_assert_uint_gt(shallow.cpu.count, cycles);
     ck_assert_uint_gt(deep.cpu.count, cycles);
     if (!timed) return;
-    /* Two million frames are 32 MB: even to read them would take milliseconds. The half millisecond is for what a busy
+    /* Ten million frames are 160 MB: even to read them would take tens of milliseconds. The half millisecond is for what a busy
      * machine adds; the median says the rest. */
     ck_assert_uint_lt(middle.cpu.p50, 20 * shallow.cpu.p50 + 20000);
     ck_assert_uint_lt(deep.cpu.p50, 20 * shallow.cpu.p50 + 20000);
