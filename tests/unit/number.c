@@ -181,7 +181,10 @@ TEST(decimals_in_the_middle_of_two_doubles_are_written_for_the_even_one_only)
     test_rng rng = rng_from(test_seed());
     uint64_t five = 5, few = 0, many = 0; /* 5^(k + 1) */
     for (int exponent = 2, k = 0; five >> 53 == 0; exponent++) {
-        if ((int)floor(exponent * log10(2)) != k) k++, five *= 5;
+        if ((int)floor(exponent * log10(2)) != k) {
+            k++;
+            five *= 5;
+        }
         for (int i = 0; i < 200 && five >> 53 == 0; i++) {
             uint64_t least = ((uint64_t)1 << 53) / five + 1, most = (((uint64_t)1 << 54) - 1) / five;
             uint64_t middle = five * (rng_between(&rng, least, most) | 1);

@@ -181,7 +181,7 @@ static uint64_t mapped(void)
     return (uint64_t)pages * 4096;
 }
 
-static void limit(int resource, uint64_t bytes)
+static void limit(enum __rlimit_resource resource, uint64_t bytes)
 {
     struct rlimit limit;
     expect(getrlimit(resource, &limit) == 0);
@@ -190,7 +190,7 @@ static void limit(int resource, uint64_t bytes)
 }
 
 /* A writer that gets so much text, then a limit, then text up to `most`. How much it has in the end; 0: no memory. */
-static uint64_t rows_with_limit(uint64_t text, int resource, uint64_t bytes_left, uint64_t most)
+static uint64_t rows_with_limit(uint64_t text, enum __rlimit_resource resource, uint64_t bytes_left, uint64_t most)
 {
     coex_json_writer *writer = coex_json_writer_new(0, 0);
     expect(coex_json_write_array(writer));

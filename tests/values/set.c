@@ -66,7 +66,7 @@ TEST(equal_maps_go_in_one_order_however_they_were_made)
     slots[3] = coex_map_iterate(slots[1]);
     slots[4] = coex_map_key_set(slots[1]);
     slots[5] = coex_set_iterate(slots[4]);
-    uint64_t key, other, element, value, same, seen = 0;
+    uint64_t key = 0, other = 0, element = 0, value = 0, same = 0, seen = 0;
     for (; coex_map_next(slots[2], &key, &value); seen++) {
         expect(coex_map_next(slots[3], &other, &same) && coex_set_next(slots[5], &element));
         expect(coex_string_equal(key, other) && coex_string_equal(key, element) && value == same);
