@@ -125,7 +125,7 @@ static void move_all(void)
     note_all();
     while (cx_roots_read(&cursor, &anew, leave_pinned, NULL, true)) {
     }
-    qsort(movables, count, sizeof *movables, compare);
+    if (count != 0) qsort(movables, count, sizeof *movables, compare);
     for (size_t first = 0, i = 1; i < count; i++) {
         if (movables[i].type == movables[first].type && movables[i].size == movables[first].size) {
             swap_places(&movables[first], &movables[i]);
