@@ -210,6 +210,7 @@ static void fork_in_storm(void)
 {
     busy_start();
     begin_storm();
+    coex_gc_collect(); /* the GC thread is there: see start_kept */
     for (unsigned i = 0; i < scaled(30, 5); i++) {
         coex_gc_async();
         make_garbage(2000);

@@ -62,6 +62,8 @@ static inline void start_kept(const coex_gc_config *config)
         kept[i] = node_make(node_fresh_id(i % 2 ? NODE_LINK : NODE_LEAF), children, i % 2 ? 2 : 0, 0);
         kept_id[i] = node_id(kept[i]);
     }
+    /* A sanitizer allocates when a thread starts, and has no fork hooks: its locks must not be held by a GC thread that is just coming. */
+    if (test_is_sanitized()) coex_gc_collect();
 }
 
 static inline void stop_kept(void)

@@ -294,6 +294,7 @@ static void overwrite_and_validate(void)
 TEST(overwritten_header_is_reported_in_a_process_that_ends_there)
 {
     start_sound();
+    coex_gc_collect(); /* the GC thread is there: see start_kept of support/forks.h */
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
