@@ -25,11 +25,12 @@ static bool alloc_ensure_handle(struct cx_thread *self)
     struct cx_held *held = &self->held;
     if (self->words.handle_bits != 0) return true;
     bool counted = cx_a64_load_relaxed(&cx_pace.trigger) != 0;
-    if (held->count != 0 && counted) cx_pace_count_late((uint64_t)__builtin_popcountll(held->bits[held->count - 1]));
     if (held->count == 0) {
         if (counted) held->appetite = 0; /* the count trigger is exact to a word */
         if (!cx_handles_claim(&cx_world.handles, held, self->black)) return false;
         for (uint32_t i = 0; i < held->count; i++) self->handles_taken += (uint64_t)__builtin_popcountll(held->bits[i]);
+    } else if (counted) {
+        cx_pace_count_late((uint64_t)__builtin_popcountll(held->bits[held->count - 1]));
     }
     held->count--;
     self->words.handle_bits = held->bits[held->count];

@@ -30,7 +30,7 @@
 #include "gc/layout.h"
 
 enum { CX_BITMAPS = 7 };
-/* Words a thread takes at once at most. With 64, two threads on distant cores lost a tenth to the lines that a claim moves from core to core. */
+/* Words a thread takes at once at most: a claim moves some lines from core to core, which with 64 words cost two threads a tenth. */
 enum { CX_HELD_WORDS = 256 };
 
 /* What a thread holds: claimed words that it has not begun. (The word it is in is in its ABI words.) Owner only. */

@@ -2,28 +2,10 @@
  * Little address space (RLIMIT_AS): reservations are halved until they fit, or init says that there is no memory. Growth
  * that the system refuses is exhaustion like any other.
  */
+#include "support/limits.h"
 #include "support/objects.h"
 
 #include <pthread.h>
-#include <sys/resource.h>
-
-/* What the process has mapped now, in bytes. */
-static uint64_t mapped(void)
-{
-    unsigned long pages = 0;
-    FILE *statm = fopen("/proc/self/statm", "r");
-    expect(statm != NULL && fscanf(statm, "%lu", &pages) == 1);
-    fclose(statm);
-    return (uint64_t)pages * 4096;
-}
-
-static void limit_address_space(uint64_t bytes)
-{
-    struct rlimit limit;
-    expect(getrlimit(RLIMIT_AS, &limit) == 0);
-    limit.rlim_cur = bytes;
-    expect(setrlimit(RLIMIT_AS, &limit) == 0);
-}
 
 /* A list that is walked again. */
 static void use_runtime(void)
@@ -48,7 +30,7 @@ TEST_TIMEOUT(init_succeeds_or_says_that_there_is_no_memory_whatever_the_limit, 6
     coex_gc_config config = default_config();
     uint64_t least_good = UINT64_MAX, most_bad = 0, before = mapped();
     for (uint64_t room = 16 * MIB; room <= 64 * GIB; room += room / 3) {
-        limit_address_space(before + room);
+        limit_resource(RLIMIT_AS, before + room);
         int code = coex_gc_init_with(&config);
         if (code == COEX_GC_OK) {
             least_good = room < least_good ? room : least_good;
@@ -61,7 +43,7 @@ TEST_TIMEOUT(init_succeeds_or_says_that_there_is_no_memory_whatever_the_limit, 6
             ck_assert_str_ne(coex_gc_error_detail(), "");
             ck_assert_ptr_null(coex_gc_get_current_thread());
         }
-        limit_address_space(RLIM_INFINITY);
+        limit_resource(RLIMIT_AS, RLIM_INFINITY);
         ck_assert_uint_le(mapped(), before + 80 * MIB); /* nothing is left behind, but what the C library keeps for threads */
     }
     printf("the largest limit that is too small: %" PRIu64 " MiB, the smallest that is enough: %" PRIu64 " MiB\n", most_bad / MIB,
@@ -81,7 +63,7 @@ TEST(small_configuration_works_in_little_address_space)
     config.initial_heap = 2 * MIB;
     config.shadow_stack_slots = 65536;
     uint64_t before = mapped();
-    limit_address_space(before + 256 * MIB);
+    limit_resource(RLIMIT_AS, before + 256 * MIB);
     ck_assert_int_eq(coex_gc_init_with(&config), COEX_GC_OK);
     use_runtime();
     coex_gc_shutdown();
@@ -93,7 +75,7 @@ TEST(heap_that_the_system_does_not_let_grow_is_full_and_not_broken)
     coex_gc_config config = default_config();
     config.initial_heap = 4 * MIB;
     uint64_t before = mapped();
-    limit_address_space(before + 2 * GIB);
+    limit_resource(RLIMIT_AS, before + 2 * GIB);
     start_with(&config);
     uint32_t refs = type_refs(), bytes = type_bytes();
     coex_handle *slots = coex_gc_enter_frame(1);
@@ -125,7 +107,7 @@ static pthread_barrier_t together;
 static void register_at_once(unsigned index, void *room)
 {
     pthread_barrier_wait(&together);
-    if (index == 0) limit_address_space(*(uint64_t *)room == UINT64_MAX ? RLIM_INFINITY : mapped() + *(uint64_t *)room);
+    if (index == 0) limit_resource(RLIMIT_AS, *(uint64_t *)room == UINT64_MAX ? RLIM_INFINITY : mapped() + *(uint64_t *)room);
     pthread_barrier_wait(&together);
     coex_gc_register_thread();
     bool registered = coex_gc_get_current_thread() != NULL;

@@ -73,6 +73,14 @@
  */
 #define expect_abort(fn, arg, substring) test_expect_abort(__FILE__, __LINE__, (fn), (arg), (substring))
 
+/* A double as a word: two that are equal may differ in it, and NaNs have one too. */
+static inline uint64_t bits_of(double number)
+{
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
 /* True with ASan or TSan: for tests that must not be as large there. */
 bool test_is_sanitized(void);
 

@@ -106,41 +106,44 @@ static void *come_when_stopped(void *unused)
     return come(unused);
 }
 
-static test_flag attached;
+static test_flag ready;
 
-static void *come_back_when_stopped(void *unused)
+static void *start_and_come_when_stopped(void *unused)
+{
+    flag_set(&ready);
+    return come_when_stopped(unused);
+}
+
+static void *attach_and_come_when_stopped(void *unused)
 {
     expect(coex_gc_enter_managed());
     coex_gc_leave_managed();
-    flag_set(&attached);
-    return come_when_stopped(unused);
+    return start_and_come_when_stopped(unused);
+}
+
+static void come_while_shutdown_is_at(const char *point, void *(*body)(void *))
+{
+    pthread_t thread;
+    way_start();
+    cx_point_set_hook(hook);
+    expect(pthread_create(&thread, NULL, body, NULL) == 0);
+    COEX_GC_NATIVE(flag_await(&ready));
+    stop_at = point;
+    coex_gc_shutdown();
+    pthread_join(thread, NULL);
+    cx_point_set_hook(NULL);
 }
 
 TEST(a_thread_that_comes_during_a_shutdown_finds_no_runtime)
 {
     if (!test_is_checked()) return;
-    pthread_t thread;
-    way_start();
-    cx_point_set_hook(hook);
-    expect(pthread_create(&thread, NULL, come_when_stopped, NULL) == 0);
-    stop_at = "shutdown-before-claims";
-    coex_gc_shutdown();
-    pthread_join(thread, NULL);
-    cx_point_set_hook(NULL);
+    come_while_shutdown_is_at("shutdown-before-claims", start_and_come_when_stopped);
 }
 
 TEST(a_thread_that_comes_back_during_a_shutdown_finds_no_runtime)
 {
     if (!test_is_checked()) return;
-    pthread_t thread;
-    way_start();
-    cx_point_set_hook(hook);
-    expect(pthread_create(&thread, NULL, come_back_when_stopped, NULL) == 0);
-    COEX_GC_NATIVE(flag_await(&attached));
-    stop_at = "shutdown-claimed";
-    coex_gc_shutdown();
-    pthread_join(thread, NULL);
-    cx_point_set_hook(NULL);
+    come_while_shutdown_is_at("shutdown-claimed", attach_and_come_when_stopped);
 }
 
 /* ---- coming back ------------------------------------------------------------------------------------------------ */

@@ -9,13 +9,6 @@
 /* Random doubles in each of these tests: a few million in all, a second or two. */
 static uint64_t rounds(void) { return test_is_sanitized() ? 100000 : 1000000; }
 
-static uint64_t bits_of(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 static double double_of(uint64_t bits)
 {
     double value;

@@ -1,8 +1,7 @@
 /* Writing: runs of numbers among other values, and text that is large. */
 #include "json_help.h"
+#include "support/limits.h"
 #include "support/moving.h"
-
-#include <sys/resource.h>
 
 struct text {
     char *bytes;
@@ -171,24 +170,6 @@ TEST_TIMEOUT(text_of_many_megabytes_is_written_to_memory_and_read_back, 60)
     coex_gc_shutdown();
 }
 
-/* What the process has mapped now, in bytes. */
-static uint64_t mapped(void)
-{
-    unsigned long pages = 0;
-    FILE *statm = fopen("/proc/self/statm", "r");
-    expect(statm != NULL && fscanf(statm, "%lu", &pages) == 1);
-    fclose(statm);
-    return (uint64_t)pages * 4096;
-}
-
-static void limit(enum __rlimit_resource resource, uint64_t bytes)
-{
-    struct rlimit limit;
-    expect(getrlimit(resource, &limit) == 0);
-    limit.rlim_cur = bytes;
-    expect(setrlimit(resource, &limit) == 0);
-}
-
 /* A writer that gets so much text, then a limit, then text up to `most`. How much it has in the end; 0: no memory. */
 static uint64_t rows_with_limit(uint64_t text, enum __rlimit_resource resource, uint64_t bytes_left, uint64_t most)
 {
@@ -196,10 +177,10 @@ static uint64_t rows_with_limit(uint64_t text, enum __rlimit_resource resource, 
     expect(coex_json_write_array(writer));
     uint64_t rows = write_rows(writer, 0, text);
     expect_rows(writer, rows);
-    limit(resource, bytes_left);
+    limit_resource(resource, bytes_left);
     coex_clear_status();
     rows = write_rows(writer, rows, most);
-    limit(resource, RLIM_INFINITY);
+    limit_resource(resource, RLIM_INFINITY);
     uint64_t bytes = bytes_of(writer);
     if (bytes != 0) {
         expect_rows(writer, rows);

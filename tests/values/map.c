@@ -142,13 +142,6 @@ TEST(maps_that_share_most_of_their_trees_combine_and_compare_in_time_of_the_diff
 
 /* ---- keys ------------------------------------------------------------------------------------------------- */
 
-static uint64_t bits_of(double number)
-{
-    uint64_t bits;
-    memcpy(&bits, &number, 8);
-    return bits;
-}
-
 TEST(float_keys_are_equal_as_numbers)
 {
     uint64_t value, key;

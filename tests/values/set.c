@@ -18,13 +18,6 @@ static void finish(coex_handle *slots)
     end();
 }
 
-static uint64_t bits_of(double number)
-{
-    uint64_t bits;
-    memcpy(&bits, &number, 8);
-    return bits;
-}
-
 TEST(maps_and_sets_are_of_the_kind_they_were_made_with)
 {
     coex_handle *slots = begin(3);
