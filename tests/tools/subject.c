@@ -7,6 +7,7 @@
  *     prometheus FILE   the statistics
  *     snapshot FILE     a heap snapshot
  *     abort             stops in the middle of managed code, by abort(), for a debugger
+ *     abort-names       the same, with types whose names are escape sequences, forged rows and no UTF-8
  */
 #include <coex/gc.h>
 #include <coex/gc_diag.h>
@@ -25,6 +26,19 @@ struct node {
 
 static atomic_bool enough; /* threads may end */
 static uint32_t node_type, table_type, bytes_type;
+
+/* As a program would that takes names from its input. */
+static void allocate_named(coex_handle *slots)
+{
+    static const char *const names[] = {"evil\033]0;owned\a\r\033[31m", "row\n   9,999,999  99,999,999  forged",
+                                        "raw \xff\xc0 \xc2\x9b", "\xe2\x80\xaegnol"};
+    static const uint32_t refs[] = {0};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        uint32_t type = coex_gc_register_type(
+            &(coex_gc_type){.name = names[i], .size = 40000, .ref_offsets = refs, .ref_count = 1, .ref_names = &names[i]});
+        slots[2] = coex_gc_alloc(40000, type); /* larger than all nodes of a page, so that it is among the rows */
+    }
+}
 
 static void register_types(void)
 {
@@ -131,7 +145,7 @@ int main(int argc, char **argv)
     const char *what = argc > 1 ? argv[1] : "", *file = argc > 2 ? argv[2] : "";
     coex_gc_init();
     register_types();
-    coex_handle *slots = coex_gc_enter_frame(2);
+    coex_handle *slots = coex_gc_enter_frame(3);
     int code = 2;
     if (strcmp(what, "trace") == 0) code = trace(file, slots);
     if (strcmp(what, "profile") == 0) code = profile(file, slots);
@@ -144,8 +158,9 @@ int main(int argc, char **argv)
         build(slots);
         code = coex_gc_write_heap_snapshot(file);
     }
-    if (strcmp(what, "abort") == 0) {
+    if (strncmp(what, "abort", 5) == 0) {
         build(slots);
+        if (strcmp(what, "abort-names") == 0) allocate_named(slots);
         code = stop_here(slots);
     }
     if (code != COEX_GC_OK) fprintf(stderr, "subject: %s: %s\n", what, coex_gc_error_detail());

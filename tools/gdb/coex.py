@@ -7,6 +7,9 @@
 
 They read memory and call nothing, so the program may have stopped anywhere, also inside the collector. The library needs
 debug information (-g, or its separate debug file).
+
+Memory is not trusted: it may be what a fault left behind. Names are printed with their control characters escaped, numbers that
+index a list are checked, and what can't be read is said to be so.
 """
 
 import struct
@@ -26,6 +29,19 @@ BLOCK_STATES = ["unused", "free", "owned", "used", "partial", "sweeping"]
 PHASES = ["idle", "sync", "roots", "mark", "sweep"]
 MODES = ["managed", "native", "claimed"]
 REQUESTS = ["none", "sync", "roots", "flush", "idle"]
+NAME_BYTES = 200
+TYPES_MOST = 1 << 20
+
+
+def visible(text):
+    """A name without anything that a terminal would obey: what can't be seen becomes \\xNN for each of its bytes."""
+    escaped = (c if c.isprintable() else "".join("\\x%02x" % byte for byte in c.encode("utf-8", "surrogateescape")) for c in text)
+    return "".join(escaped)
+
+
+def named(names, number):
+    """The name of a state, or its number where memory is broken."""
+    return names[number] if 0 <= number < len(names) else "%d (unknown)" % number
 
 
 class Memory:
@@ -57,7 +73,23 @@ class Memory:
         return struct.unpack_from("<Q", piece, address - start)[0]
 
     def words(self, address, count):
-        return struct.unpack("<%dQ" % count, self.read(address, 8 * count))
+        """Words in a row; zeros if there is no memory."""
+        try:
+            return struct.unpack("<%dQ" % count, self.read(address, 8 * count))
+        except gdb.MemoryError:
+            return (0,) * count
+
+    def name(self, address):
+        """The C string at an address, made visible, and cut if it is long."""
+        raw = b""
+        while b"\0" not in raw and len(raw) < NAME_BYTES:
+            try:
+                raw += self.read(address + len(raw), 1 if address + len(raw) & 7 else 8)
+            except gdb.MemoryError:
+                break
+        if not raw:
+            return "(a name that can't be read)"
+        return visible(raw.split(b"\0")[0][:NAME_BYTES].decode("utf-8", "surrogateescape"))
 
 
 class World:
@@ -81,8 +113,8 @@ class World:
     def _read_types(self):
         types = {}
         base = self.world["types"]["range"]["base"].cast(gdb.lookup_type("struct cx_type").pointer())
-        for number in range(1, int(self.world["types"]["count"]["v"]) + 1):
-            types[number] = Type(number, base[number])
+        for number in range(1, min(int(self.world["types"]["count"]["v"]), TYPES_MOST) + 1):
+            types[number] = Type(self.memory, number, base[number])
         return types
 
     def bit(self, bitmap, index):
@@ -119,18 +151,24 @@ class World:
 
 
 class Type:
-    def __init__(self, number, value):
-        descriptor = value["descriptor"].dereference()
+    def __init__(self, memory, number, value):
         self.number = number
-        self.name = descriptor["name"].string(errors="replace")
         self.size = int(value["size"])
         self.flags = int(value["flags"])
         self.array_offset = int(value["array_offset"])
         self.traced = int(value["trace"]) != 0
         self.fields = []
+        self.name = "(type %d, which can't be read)" % number
+        try:
+            self._describe(memory, value["descriptor"].dereference())
+        except gdb.MemoryError:
+            pass
+
+    def _describe(self, memory, descriptor):
+        self.name = memory.name(int(descriptor["name"]))
         names = descriptor["ref_names"]
         for i in range(int(descriptor["ref_count"])):
-            name = names[i].string(errors="replace") if int(names) else "field"
+            name = memory.name(int(names[i])) if int(names) else "field"
             self.fields.append((int(descriptor["ref_offsets"][i]), name))
 
 
@@ -153,7 +191,7 @@ class CoexHeap(gdb.Command):
 
     def state(self, world):
         heap = world.heap
-        print("phase       %s, cycle %d" % (PHASES[int(world.world["phase"]["v"])], int(world.world["cycle"]["v"])))
+        print("phase       %s, cycle %d" % (named(PHASES, int(world.world["phase"]["v"])), int(world.world["cycle"]["v"])))
         limit = int(heap["limit"])
         used = int(heap["used"]["v"])
         print("heap        %s bytes in use%s" % (format(used, ","), ", limit %s" % format(limit, ",") if limit else ""))
@@ -285,11 +323,11 @@ class CoexStacks(gdb.Command):
 
     def thread(self, world, thread, most):
         requested, acked = int(thread["requested"]["v"]), int(thread["acked"]["v"])
-        owes = "" if requested == acked else ", owes an answer to %s" % REQUESTS[requested & 7]
+        owes = "" if requested == acked else ", owes an answer to %s" % named(REQUESTS, requested & 7)
         shadow = thread["shadow"].dereference()
         top, bottom = int(thread["words"]["top"]), int(shadow["base"])
         print("thread %d (%s mode%s): %s of shadow stack"
-              % (int(thread["os_id"]["v"]), MODES[int(thread["mode"]["v"])], owes, plural((top - bottom) // 8, "word")))
+              % (int(thread["os_id"]["v"]), named(MODES, int(thread["mode"]["v"])), owes, plural((top - bottom) // 8, "word")))
         self.frames(world, bottom, top, int(thread["words"]["watermark"]), most)
 
     def suspended(self, world, on_stack, most):
@@ -306,6 +344,9 @@ class CoexStacks(gdb.Command):
         end, number = top, 0
         while end > bottom:
             at = end - 8
+            if world.memory.word(at) is None:
+                print("  no memory at 0x%x: the stack is broken" % at)
+                return
             while at > bottom and (world.memory.word(at) or 0) >> 62 != 3:
                 at -= 8
             if number == most:
