@@ -1,6 +1,7 @@
 /* What the commands have in common, and the command report. See coexgc.h. */
 #include "coexgc.h"
 #include "report.h"
+#include "text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,9 +11,11 @@
 __attribute__((format(printf, 4, 0))) static int command_complain(const struct command *command, int status, const char *tail,
                                                                   const char *format, va_list arguments)
 {
+    char message[1200];
+    vsnprintf(message, sizeof message, format, arguments);
     fflush(stdout);
     fprintf(stderr, "coexgc %s: ", command->name);
-    vfprintf(stderr, format, arguments);
+    text_print(stderr, message, TEXT_WHOLE);
     fprintf(stderr, "%s\n", tail);
     return status;
 }
@@ -35,12 +38,17 @@ int command_fail(const struct command *command, const char *format, ...)
     return status;
 }
 
+void command_out_of_memory(size_t bytes)
+{
+    fprintf(stderr, "coexgc: no memory for %zu bytes\n", bytes);
+    exit(1);
+}
+
 void *command_allocate(void *old, size_t bytes)
 {
     void *piece = realloc(old, bytes == 0 ? 1 : bytes);
-    if (piece != NULL) return piece;
-    fprintf(stderr, "coexgc: no memory for %zu bytes\n", bytes);
-    exit(1);
+    if (piece == NULL) command_out_of_memory(bytes);
+    return piece;
 }
 
 /* ------------------------------------------------------------------ report */

@@ -2,6 +2,7 @@
 #include "json.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 /* What may come next. */
 enum { EXPECT_VALUE, EXPECT_FIRST_ELEMENT, EXPECT_FIRST_KEY, EXPECT_KEY, EXPECT_COMMA, EXPECT_NOTHING, EXPECT_ERROR };
 
-bool json_open(struct json_reader *reader, const char *name)
+static void json_begin(struct json_reader *reader, const char *name)
 {
     memset(reader, 0, offsetof(struct json_reader, buffer));
     reader->at = reader->end = 0;
@@ -20,9 +21,21 @@ bool json_open(struct json_reader *reader, const char *name)
     reader->expect = EXPECT_VALUE;
     reader->error[0] = '\0';
     reader->name = name;
+}
+
+void json_open_bytes(struct json_reader *reader, const char *name, const void *bytes, size_t size)
+{
+    json_begin(reader, name);
+    reader->bytes = bytes;
+    reader->left = size;
+}
+
+bool json_open(struct json_reader *reader, const char *name)
+{
+    json_begin(reader, name);
     reader->file = strcmp(name, "-") == 0 ? stdin : fopen(name, "rb");
     if (reader->file != NULL) return true;
-    snprintf(reader->error, sizeof reader->error, "%s: %s", name, strerror(errno));
+    snprintf(reader->error, sizeof reader->error, "%.400s: %s", name, strerror(errno));
     return false;
 }
 
@@ -49,14 +62,24 @@ enum json_token json_refuse(struct json_reader *reader, const char *format, ...)
 
 /* -------------------------------------------------------------- characters */
 
+static size_t json_fill(struct json_reader *reader)
+{
+    if (reader->file != NULL) return fread(reader->buffer, 1, sizeof reader->buffer, reader->file);
+    size_t count = reader->left < sizeof reader->buffer ? reader->left : sizeof reader->buffer;
+    if (count > 0) memcpy(reader->buffer, reader->bytes, count);
+    reader->bytes += count;
+    reader->left -= count;
+    return count;
+}
+
 /* The next one, or EOF; it stays. */
 static int json_peek(struct json_reader *reader)
 {
     if (reader->at == reader->end) {
         reader->at = 0;
-        reader->end = fread(reader->buffer, 1, sizeof reader->buffer, reader->file);
+        reader->end = json_fill(reader);
         if (reader->end == 0) {
-            if (ferror(reader->file)) json_refuse(reader, "can't be read: %s", strerror(errno));
+            if (reader->file != NULL && ferror(reader->file)) json_refuse(reader, "can't be read: %s", strerror(errno));
             return EOF;
         }
     }
@@ -139,7 +162,7 @@ static bool json_read_hex(struct json_reader *reader, uint32_t *value)
     return true;
 }
 
-/* A surrogate without its half becomes the replacement character. */
+/* A surrogate without its half becomes the replacement character, and so does \u0000, which would end the text. */
 static bool json_read_unicode(struct json_reader *reader)
 {
     uint32_t first, second;
@@ -153,7 +176,7 @@ static bool json_read_unicode(struct json_reader *reader)
         if (!json_add_utf8(reader, 0xfffd)) return false;
         first = second;
     }
-    return json_add_utf8(reader, first >= 0xd800 && first < 0xe000 ? 0xfffd : first);
+    return json_add_utf8(reader, first == 0 || (first >= 0xd800 && first < 0xe000) ? 0xfffd : first);
 }
 
 static bool json_read_escape(struct json_reader *reader)
@@ -225,8 +248,10 @@ static enum json_token json_read_number(struct json_reader *reader)
         good = good && json_is_digit(*at);
         while (json_is_digit(*at)) at++;
     }
+    if (length == sizeof digits - 1) return json_refuse(reader, "a number of more than %zu characters", length - 1);
     if (!good || *at != '\0') return json_refuse_instead(reader, json_peek(reader), "this is not a number");
     reader->number = strtod(digits, NULL);
+    if (!isfinite(reader->number)) return json_refuse(reader, "the number %.40s is too large", digits);
     return JSON_NUMBER;
 }
 

@@ -26,7 +26,9 @@ enum json_token {
 enum { JSON_DEPTH = 256, JSON_TEXT_MOST = 1 << 26 };
 
 struct json_reader {
-    FILE *file;
+    FILE *file;                 /* NULL: the text is in memory */
+    const unsigned char *bytes; /* what is left of it there */
+    size_t left;
     const char *name; /* of the file, for messages */
     unsigned char buffer[1 << 16];
     size_t at, end; /* in the buffer */
@@ -34,14 +36,16 @@ struct json_reader {
     int depth;
     char open[JSON_DEPTH]; /* '{' or '[' */
     int expect;            /* see json.c */
-    char *text;            /* of the last key or string, in UTF-8, with a 0 behind it */
+    char *text;            /* of the last key or string, with a 0 behind it and none in it: \u0000 is U+FFFD */
     size_t text_length, text_room;
-    double number;
+    double number;   /* finite */
     char error[512]; /* "name:line:column: what" */
 };
 
-/* False: it can't be opened; the error says why. "-" is the standard input. */
+/* Returns false if the file can't be opened; the error says why. "-" is the standard input. */
 bool json_open(struct json_reader *reader, const char *name);
+/* Reads `size` bytes of memory, which stay the caller's; `name` is for messages. */
+void json_open_bytes(struct json_reader *reader, const char *name, const void *bytes, size_t size);
 void json_close(struct json_reader *reader);
 enum json_token json_next(struct json_reader *reader);
 /* Passes over the value whose first token was just read. False: an error. */

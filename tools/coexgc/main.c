@@ -1,5 +1,6 @@
 /* The first word. See coexgc.h. */
 #include "coexgc.h"
+#include "text.h"
 
 #include <coex/gc.h>
 #include <stdarg.h>
@@ -49,6 +50,13 @@ static int help_for(const char *name)
     return 0;
 }
 
+static void refuse(const char *word)
+{
+    fputs("coexgc: there is no command '", stderr);
+    text_print(stderr, word, TEXT_WHOLE);
+    fputs("' (see coexgc --help)\n", stderr);
+}
+
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
@@ -71,6 +79,6 @@ int main(int argc, char **argv)
     if (*word == '\0')
         print_help();
     else
-        fprintf(stderr, "coexgc: there is no command '%s' (see coexgc --help)\n", word);
+        refuse(word);
     return 2;
 }

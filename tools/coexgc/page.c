@@ -1,6 +1,8 @@
 /* See page.h. */
 #include "page.h"
 
+#include "text.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -14,12 +16,16 @@ static char *page_place(void)
 
 enum { PAGE_SHORT = 48 };
 
+/* What has more digits than a place is written with an exponent: 1.23e+40. Both forms fit a place with their unit. */
+#define PAGE_PLAIN_MOST 1e21
+
 /* Three digits, and no zeros behind the point. */
 static const char *page_number(double value, const char *unit)
 {
     char *place = page_place();
-    int digits = fabs(value) >= 100 ? 0 : fabs(value) >= 10 ? 1 : 2;
-    int length = snprintf(place, PAGE_SHORT, "%.*f", digits, value);
+    bool plain = fabs(value) < PAGE_PLAIN_MOST;
+    int digits = !plain || fabs(value) >= 100 ? 0 : fabs(value) >= 10 ? 1 : 2;
+    int length = plain ? snprintf(place, PAGE_SHORT, "%.*f", digits, value) : snprintf(place, PAGE_SHORT, "%.3g", value);
     while (digits > 0 && length > 0 && place[length - 1] == '0') {
         place[--length] = '\0';
         digits--;
@@ -59,6 +65,7 @@ const char *page_percent(double part) { return page_number(part * 100, "%"); }
 const char *page_whole(double value)
 {
     char digits[40], *place = page_place();
+    if (!(fabs(value) < PAGE_PLAIN_MOST)) return page_number(value, "");
     int length = snprintf(digits, sizeof digits, "%.0f", value), to = 0;
     for (int i = 0; i < length && to < PAGE_SHORT - 2; i++) {
         if (i > 0 && (length - i) % 3 == 0 && digits[i - 1] != '-') place[to++] = ',';
@@ -66,22 +73,6 @@ const char *page_whole(double value)
     }
     place[to] = '\0';
     return place;
-}
-
-void page_text(FILE *file, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (*text == '&')
-            fputs("&amp;", file);
-        else if (*text == '<')
-            fputs("&lt;", file);
-        else if (*text == '>')
-            fputs("&gt;", file);
-        else if (*text == '"')
-            fputs("&quot;", file);
-        else
-            fputc(*text, file);
-    }
 }
 
 /* Light first; a phone gets smaller margins, fewer labels and columns. One text for each rule, since compilers need not take long ones. */
@@ -157,7 +148,7 @@ void page_begin(FILE *file, const char *title)
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
           file);
-    page_text(file, title);
+    text_print_html(file, title);
     fputs("</title>\n<style>\n", file);
     for (size_t i = 0; i < sizeof page_style / sizeof page_style[0]; i++) fputs(page_style[i], file);
     fputs("</style>\n</head>\n<body>\n<main>\n", file);

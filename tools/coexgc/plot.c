@@ -2,16 +2,27 @@
 #include "plot.h"
 
 #include "page.h"
+#include "text.h"
 
 #include <math.h>
 
-enum { PLOT_POINTS = 1500 }; /* of a line at most: more can't be seen */
+enum {
+    PLOT_POINTS = 1500, /* of a line at most: more can't be seen */
+    PLOT_LABELS = 12    /* along the bottom at most; eight is what fits */
+};
+
+/* Charts are of numbers in this range: a step within it is neither 0 nor infinite. What is outside is drawn at the border. */
+#define PLOT_LEAST 1e-12
+#define PLOT_MOST  1e24
+
+/* The largest power of ten that is not above the value. */
+static double plot_power(double value) { return pow(10, floor(log10(fmin(fmax(value, PLOT_LEAST), PLOT_MOST)))); }
 
 double plot_round_up(double value)
 {
     static const double steps[] = {1, 1.2, 1.6, 2, 2.4, 3.2, 4, 5, 6, 8, 10}; /* a fourth of each has two digits at most */
     if (!(value > 0)) return 1;
-    double power = pow(10, floor(log10(value)));
+    double power = plot_power(value);
     int at = 0;
     while (at < 10 && steps[at] * power < value * 0.9999) at++;
     return steps[at] * power;
@@ -35,9 +46,9 @@ void plot_open(struct plot *plot, FILE *file, const char *id, const char *title,
             ">\n<svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" role=\"img\" aria-labelledby=\"%s-t %s-d\">\n"
             "<title id=\"%s-t\">",
             id, id, id);
-    page_text(file, title);
+    text_print_html(file, title);
     fprintf(file, "</title><desc id=\"%s-d\">", id);
-    page_text(file, description);
+    text_print_html(file, description);
     fputs("</desc>\n", file);
 }
 
@@ -82,7 +93,7 @@ void plot_band(struct plot *plot, double from, double to, const char *title)
     double left = plot_x(plot, from);
     fprintf(plot->file, "<rect class=\"band\" x=\"%.2f\" y=\"0\" width=\"%.2f\" height=\"1000\"><title>", left,
             fmax(plot_x(plot, to) - left, 0.8));
-    page_text(plot->file, title);
+    text_print_html(plot->file, title);
     fputs("</title></rect>\n", plot->file);
 }
 
@@ -91,7 +102,7 @@ void plot_bar(struct plot *plot, double from, double to, double low, double high
     double left = plot_x(plot, from), top = plot_y(plot, high);
     fprintf(plot->file, "<rect class=\"bar\" style=\"--c:var(--%s)\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"><title>",
             color, left, top, fmax(plot_x(plot, to) - left, 0.6), plot_y(plot, low) - top);
-    page_text(plot->file, title);
+    text_print_html(plot->file, title);
     fputs("</title></rect>\n", plot->file);
 }
 
@@ -114,11 +125,11 @@ void plot_label_x(struct plot *plot, double x, const char *text, const char *ext
 void plot_label_seconds(struct plot *plot)
 {
     static const double steps[] = {1, 2, 5, 10};
-    double rough = plot->x_most / 8, power = pow(10, floor(log10(rough > 0 ? rough : 1)));
+    double rough = plot->x_most / 8, power = plot_power(rough);
     int at = 0;
     while (at < 3 && steps[at] * power < rough) at++;
     double step = steps[at] * power;
-    for (int i = 0; i * step <= plot->x_most * 1.0001; i++)
+    for (int i = 0; i < PLOT_LABELS && i * step <= plot->x_most * 1.0001; i++)
         plot_label_x(plot, i * step, i == 0 ? "0" : page_time(i * step), i % 2 == 1 ? "rare" : i == 0 ? "first" : "");
 }
 

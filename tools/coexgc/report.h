@@ -14,6 +14,8 @@ void report_survival(FILE *file, const struct trace *trace);
 void report_types(FILE *file, const struct trace *trace);
 void report_maps(FILE *file, const struct trace *trace);
 
+/* Seconds that the charts show, a microsecond at least. */
+double report_span(const struct trace *trace);
 /* Of numbers in rising order: the smallest that `part` of them do not pass. */
 double report_percentile(const double *sorted, size_t count, double part);
 int report_compare(const void *a, const void *b);

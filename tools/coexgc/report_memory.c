@@ -3,6 +3,7 @@
 #include "page.h"
 #include "plot.h"
 #include "report.h"
+#include "text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ void report_survival(FILE *file, const struct trace *trace)
     char about[200];
     snprintf(about, sizeof about, "Of the objects that a cycle found, %s to %s survived it.", page_percent(least),
              page_percent(most));
-    struct plot plot = {.x_most = trace->end > 0 ? trace->end : 1e-3, .y_most = 1};
+    struct plot plot = {.x_most = report_span(trace), .y_most = 1};
     page_open_section(file, "survival", "What survives", about);
     fputs("<figure>\n<ul class=\"legend\"><li style=\"--c:var(--live)\"><i></i>of the objects</li><li "
           "style=\"--c:var(--used)\"><i></i>of the bytes, estimated</li></ul>\n",
@@ -96,7 +97,7 @@ static void report_type_row(FILE *file, const struct trace *trace, const struct 
 {
     double live = most > 0 ? type->live_bytes / most * 1000 : 0;
     fputs("<tr><td>", file);
-    page_text(file, trace->type[type->type].text);
+    text_print_html(file, trace->type[type->type].text);
     fprintf(file,
             "</td><td class=\"wide\"><svg viewBox=\"0 0 1000 20\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%s "
             "live\"><rect "
@@ -128,6 +129,7 @@ void report_types(FILE *file, const struct trace *trace)
 
 enum { REPORT_MAP_WIDTH = 32 };
 
+/* A hexadecimal digit: the reader of the trace has seen to that. */
 static int report_cell(char digit) { return digit >= 'a' ? digit - 'a' + 10 : digit - '0'; }
 
 static void report_map(FILE *file, const struct trace_map *map, size_t number)

@@ -2,7 +2,10 @@
 #include "trace.h"
 
 #include "coexgc.h"
+#include "numerals.h"
+#include "text.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,13 +34,13 @@ struct event_value {
 
 struct event {
     char phase[4], category[16], name[128];
-    double at, length; /* seconds */
+    double at, length; /* seconds; microseconds while the event is read */
     double thread;
     int count;
     struct event_value value[EVENT_VALUES];
 };
 
-static void event_copy(char *to, size_t room, const struct json_reader *reader) { snprintf(to, room, "%s", reader->text); }
+static void event_copy(char *to, size_t room, const struct json_reader *reader) { text_copy(to, room, reader->text); }
 
 static bool event_read_values(struct event *event, struct json_reader *reader)
 {
@@ -69,9 +72,9 @@ static bool event_read_field(struct event *event, struct json_reader *reader)
     else if (token == JSON_STRING && strcmp(key, "name") == 0)
         event_copy(event->name, sizeof event->name, reader);
     else if (token == JSON_NUMBER && strcmp(key, "ts") == 0)
-        event->at = reader->number / 1e6;
+        event->at = reader->number;
     else if (token == JSON_NUMBER && strcmp(key, "dur") == 0)
-        event->length = reader->number / 1e6;
+        event->length = reader->number;
     else if (token == JSON_NUMBER && strcmp(key, "tid") == 0)
         event->thread = reader->number;
     else if (token == JSON_OBJECT && strcmp(key, "args") == 0)
@@ -102,32 +105,97 @@ static bool event_is(const struct event *event, const char *phase, const char *c
     return strcmp(event->phase, phase) == 0 && strcmp(event->category, category) == 0;
 }
 
+/* ---------------------------------------------------------- is it ours? */
+
+static bool event_is_ours(const struct event *event)
+{
+    static const char *const kinds[][2] = {{"X", "cycle"},  {"X", "stop"}, {"X", "handshake"}, {"X", "stage"},
+                                           {"C", "heap"},   {"C", "user"}, {"C", "handles"},   {"i", "type"},
+                                           {"i", "blocks"}, {"i", "late"}, {"i", "native"}};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (event_is(event, kinds[i][0], kinds[i][1])) return true;
+    }
+    return false;
+}
+
+static bool event_check_number(struct json_reader *reader, const char *key, double number)
+{
+    if (number >= 0 && number <= TRACE_MOST) return true;
+    char shown[24];
+    text_copy(shown, sizeof shown, key);
+    json_refuse(reader, "the event's \"%s\" is %g, and not from 0 to 2^64", shown, number);
+    return false;
+}
+
+/* Is all of an event of this collector as the collector would write it? */
+static bool event_check(const struct event *event, struct json_reader *reader)
+{
+    if (!event_check_number(reader, "ts", event->at) || !event_check_number(reader, "dur", event->length)) return false;
+    for (int i = 0; i < event->count; i++) {
+        if (!event_check_number(reader, event->value[i].key, event->value[i].number)) return false;
+    }
+    const char *full = event_text(event, "full");
+    if (!event_is(event, "i", "blocks") || full[strspn(full, "0123456789abcdef")] == '\0') return true;
+    json_refuse(reader, "the event's \"full\" has a character that is not a hexadecimal digit");
+    return false;
+}
+
 /* ------------------------------------------------------------- the lists */
+
+/* An entry of a tree. */
+struct trace_key {
+    double id;
+    const char *text; /* NULL: the id counts */
+    uint32_t index;
+};
+
+static int trace_compare_keys(const void *a, const void *b)
+{
+    const struct trace_key *left = a, *right = b;
+    if (left->text != NULL) return strcmp(left->text, right->text);
+    return left->id < right->id ? -1 : left->id > right->id;
+}
+
+/* Returns the index that the key has in the tree. A key that is new is copied and gets the index that it came with. */
+static uint32_t trace_find(void **tree, const struct trace_key *key)
+{
+    struct trace_key *const *found = tfind(key, tree, trace_compare_keys);
+    if (found != NULL) return (*found)->index;
+    struct trace_key *copy = command_allocate(NULL, sizeof *copy);
+    *copy = *key;
+    if (tsearch(copy, tree, trace_compare_keys) == NULL) command_out_of_memory(sizeof *copy);
+    return key->index;
+}
 
 static uint32_t trace_thread_of(struct trace *trace, double id)
 {
-    for (size_t i = trace->thread_count; i > 0; i--) {
-        if ((double)trace->thread[i - 1].id == id) return (uint32_t)(i - 1);
-    }
+    struct trace_key key = {.id = id, .index = (uint32_t)trace->thread_count};
+    uint32_t index = trace_find(&trace->thread_tree, &key);
+    if (index < trace->thread_count) return index;
     struct trace_thread *thread = TRACE_ADD(trace, thread);
-    thread->id = id > 0 && id < 1e18 ? (uint64_t)id : 0;
-    snprintf(thread->name, sizeof thread->name, "thread %llu", (unsigned long long)thread->id);
-    return (uint32_t)(trace->thread_count - 1);
+    thread->id = id;
+    snprintf(thread->name, sizeof thread->name, "thread %.15g", id);
+    return index;
 }
 
-static uint32_t trace_name_of(struct trace_name **list, size_t *count, size_t *room, const char *text)
+/* The text of a new key must last: it becomes the list's before the tree sees it. */
+static uint32_t trace_name_of(struct trace_name **list, size_t *count, size_t *room, void **tree, const char *text)
 {
-    for (size_t i = 0; i < *count; i++) {
-        if (strcmp((*list)[i].text, text) == 0) return (uint32_t)i;
-    }
-    *list = trace_make_room(*list, *count, room, sizeof **list);
     char *copy = command_allocate(NULL, strlen(text) + 1);
     strcpy(copy, text);
-    (*list)[*count].text = copy;
-    return (uint32_t)(*count)++;
+    struct trace_key key = {.text = copy, .index = (uint32_t)*count};
+    uint32_t index = trace_find(tree, &key);
+    if (index < *count) {
+        free(copy);
+        return index;
+    }
+    *list = trace_make_room(*list, *count, room, sizeof **list);
+    (*list)[(*count)++].text = copy;
+    return index;
 }
 
-#define TRACE_NAME(trace, list, text) trace_name_of(&(trace)->list, &(trace)->list##_count, &(trace)->list##_room, text)
+#define TRACE_NAME(trace, list, text)                                                                                              \
+    trace_name_of(&(trace)->list, &(trace)->list##_count, &(trace)->list##_room, &(trace)->list##_tree, text)
 
 static void trace_take_span(struct trace *trace, const struct event *event)
 {
@@ -149,7 +217,7 @@ static void trace_take_span(struct trace *trace, const struct event *event)
         struct trace_handshake *handshake = TRACE_ADD(trace, handshake);
         handshake->at = event->at;
         handshake->length = event->length;
-        snprintf(handshake->request, sizeof handshake->request, "%.15s", event_text(event, "request"));
+        text_copy(handshake->request, sizeof handshake->request, event_text(event, "request"));
     }
 }
 
@@ -216,21 +284,28 @@ static void trace_take_stage(struct trace *trace, struct trace_stages *stages, c
     }
 }
 
-static void trace_take(struct trace *trace, struct trace_stages *stages, const struct event *event)
+static void trace_take_name(struct trace *trace, const struct event *event)
 {
-    if (strcmp(event->phase, "M") == 0) {
-        if (strcmp(event->name, "thread_name") == 0) {
-            uint32_t index = trace_thread_of(trace, event->thread); /* before the list is looked at: it may move */
-            struct trace_thread *thread = &trace->thread[index];
-            snprintf(thread->name, sizeof thread->name, "%.79s", event_text(event, "name"));
-        }
-        return;
-    }
+    if (strcmp(event->name, "thread_name") != 0) return;
+    uint32_t index = trace_thread_of(trace, event->thread); /* before the list is looked at: it may move */
+    struct trace_thread *thread = &trace->thread[index];
+    text_copy(thread->name, sizeof thread->name, event_text(event, "name"));
+}
+
+/* Returns false if the event is of this collector and a number of it makes no sense. */
+static bool trace_take(struct trace *trace, struct trace_stages *stages, struct event *event, struct json_reader *reader)
+{
+    if (strcmp(event->phase, "M") == 0) trace_take_name(trace, event);
+    if (!event_is_ours(event)) return true;
+    if (!event_check(event, reader)) return false;
+    event->at /= 1e6;
+    event->length /= 1e6;
     if (event->at + event->length > trace->end) trace->end = event->at + event->length;
     trace_take_span(trace, event);
     trace_take_counter(trace, event);
     trace_take_instant(trace, event);
     trace_take_stage(trace, stages, event);
+    return true;
 }
 
 /* -------------------------------------------------------------- the file */
@@ -247,8 +322,7 @@ static bool trace_read_events(struct trace *trace, struct json_reader *reader)
         while ((token = json_next(reader)) == JSON_KEY) {
             if (!event_read_field(&event, reader)) return false;
         }
-        if (token != JSON_OBJECT_END) return false;
-        trace_take(trace, &stages, &event);
+        if (token != JSON_OBJECT_END || !trace_take(trace, &stages, &event, reader)) return false;
     }
     return true;
 }
@@ -258,10 +332,10 @@ static bool trace_read_other(struct trace *trace, struct json_reader *reader)
     struct event event;
     memset(&event, 0, sizeof event);
     if (!event_read_values(&event, reader)) return false;
-    snprintf(trace->writer, sizeof trace->writer, "%.63s", event_text(&event, "writer"));
+    text_copy(trace->writer, sizeof trace->writer, event_text(&event, "writer"));
     trace->events = event_number(&event, "events");
     trace->dropped = event_number(&event, "dropped");
-    return true;
+    return event_check_number(reader, "events", trace->events) && event_check_number(reader, "dropped", trace->dropped);
 }
 
 static bool trace_read_file(struct trace *trace, struct json_reader *reader)
@@ -302,7 +376,10 @@ static void trace_sum_types(struct trace *trace)
 bool trace_read(struct trace *trace, struct json_reader *reader)
 {
     memset(trace, 0, sizeof *trace);
-    if (!trace_read_file(trace, reader)) return false;
+    struct numerals numerals = numerals_enter();
+    bool good = trace_read_file(trace, reader);
+    numerals_leave(numerals);
+    if (!good) return false;
     if (trace->cycle_count + trace->heap_count + trace->stop_count == 0 && strncmp(trace->writer, "coexgc", 6) != 0)
         return json_refuse(reader, "no event in it is of this collector") != JSON_ERROR;
     trace_sum_types(trace);
@@ -321,6 +398,8 @@ void trace_free(struct trace *trace)
     trace_free_names(trace->type, trace->type_count);
     trace_free_names(trace->counter, trace->counter_count);
     trace_free_names(trace->stage_name, trace->stage_name_count);
+    void *const trees[] = {trace->thread_tree, trace->type_tree, trace->counter_tree, trace->stage_name_tree};
+    for (size_t i = 0; i < sizeof trees / sizeof trees[0]; i++) tdestroy(trees[i], free);
     free(trace->cycle);
     free(trace->heap);
     free(trace->handles);

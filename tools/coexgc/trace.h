@@ -6,6 +6,8 @@
 
 enum { TRACE_STAGES = 24 };
 
+#define TRACE_MOST 18446744073709551616.0 /* the collector's numbers have 64 bits */
+
 struct trace_cycle {
     double begin, length;
     double number, marked, swept, used_before;
@@ -32,7 +34,7 @@ struct trace_handshake {
 };
 
 struct trace_thread {
-    uint64_t id;
+    double id; /* as the file has it: other programs' may be anything */
     char name[80];
     double native; /* answers that the collector gave for it */
 };
@@ -45,7 +47,7 @@ struct trace_survival {
 
 struct trace_map {
     double at, blocks, block_bytes;
-    char *full; /* a hexadecimal digit a cell */
+    char *full; /* a hexadecimal digit a cell, 0 to f */
 };
 
 struct trace_point {
@@ -80,12 +82,15 @@ struct trace {
     TRACE_LIST(trace_name, type);
     TRACE_LIST(trace_name, counter);
     TRACE_LIST(trace_name, stage_name);
+    /* Trees (<search.h>) that find the index of a thread or a name: a file may have as many as it likes. */
+    void *thread_tree, *type_tree, *counter_tree, *stage_name_tree;
     double end; /* of the last thing that happened */
     double events, dropped;
     char writer[64];
 };
 
-/* False, and the reader's error says why: it can't be read, is not JSON, or not such a trace. */
+/* Returns false if the file can't be read, is not JSON, or is not such a trace; the reader's error says why and where. Every number of
+ * the trace is from 0 to TRACE_MOST afterwards, but the ids of threads. */
 bool trace_read(struct trace *trace, struct json_reader *reader);
 void trace_free(struct trace *trace);
 
