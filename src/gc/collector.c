@@ -99,12 +99,19 @@ static void collector_serve_gct(struct cx_collector *collector)
     cx_mutex_lock(&collector->lock);
 }
 
+/* In slices, as the cycle: a fork is let through between two, and a request ends it. */
 static void collector_trim_gct(struct cx_collector *collector)
 {
+    bool more = true;
     cx_mutex_unlock(&collector->lock);
     cx_mutex_lock(&collector->role);
-    cx_heap_trim_gct(&cx_world.heap, 0);
-    bool more = cx_large_trim(&cx_world.heap.large);
+    while (more && cx_a32_load_relaxed(&cx_world.collecting) == 0) {
+        struct cx_budget budget = cx_budget_of(CX_SLICE_UNITS);
+        more = cx_heap_trim_some_gct(&cx_world.heap, 0, &budget) || cx_heap_trim_large_gct(&cx_world.heap, &budget);
+        cx_budget_check(&budget, "trim at rest");
+        CX_POINT("trimmed-a-slice");
+        collector_let_fork_through_gct(collector);
+    }
     cx_mutex_unlock(&collector->role);
     cx_mutex_lock(&collector->lock);
     collector->trimmed = !more;

@@ -11,15 +11,6 @@
 #include "gc/weak.h"
 #include "gc/witness.h"
 
-/* What a slice does at most: each some tens of microseconds. */
-enum {
-    CYCLE_CLEAR_WORDS = 16384,
-    CYCLE_MARK_TURNS = 4096,
-    CYCLE_SWEEP_WORDS = 2048,
-    CYCLE_SWEEP_BLOCKS = 64,
-    CYCLE_TRIM_BLOCKS = 16
-};
-
 /* ------------------------------------------------------------- handshakes */
 
 static void cycle_publish_gct(struct cx_cycle *cycle, enum cx_request kind, enum cx_phase phase)
@@ -95,9 +86,9 @@ static enum cx_progress cycle_clear_gct(struct cx_cycle *cycle)
         cx_event_emit(&cx_world.events, CX_EVENT_CYCLE_BEGIN, cx_a64_load_relaxed(&cx_world.cycle),
                       cx_a64_load_relaxed(&cx_world.heap.used));
     }
-    if (cx_sweep_clear_gct(&cycle->clear, CYCLE_CLEAR_WORDS)) return CX_PROGRESS_MORE;
-    cx_grey_drop_all_gct(&cx_world.grey);
-    cx_weak_begin_gct();
+    if (cx_sweep_clear_gct(&cycle->clear, &cycle->budget) || cx_grey_drop_some_gct(&cx_world.grey, &cycle->budget) ||
+        !cx_weak_begin_gct(&cycle->budget))
+        return CX_PROGRESS_MORE;
     cx_marker_init(&cycle->marker);
     CX_POINT("cycle-cleared");
     return CX_PROGRESS_DONE;
@@ -132,22 +123,22 @@ static uint64_t cycle_marked(const struct cx_cycle *cycle)
 /* Frozen frames first: mutators may be about to return into them. */
 static enum cx_progress cycle_mark_frozen_gct(struct cx_cycle *cycle)
 {
-    return cx_mark_frozen_gct(&cycle->marker, &cycle->at) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+    return cx_mark_frozen_gct(&cycle->marker, &cycle->at, &cycle->budget) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
 }
 
 static enum cx_progress cycle_mark_roots_gct(struct cx_cycle *cycle)
 {
-    return cx_roots_mark_gct(&cycle->marker, &cycle->cursor) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+    return cx_roots_mark_gct(&cycle->marker, &cycle->cursor, &cycle->budget) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
 }
 
 static enum cx_progress cycle_mark_queue_gct(struct cx_cycle *cycle)
 {
-    return cx_finalize_mark_gct(&cycle->marker, &cycle->at) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+    return cx_finalize_mark_gct(&cycle->marker, &cycle->at, &cycle->budget) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
 }
 
 static enum cx_progress cycle_trace_gct(struct cx_cycle *cycle)
 {
-    return cx_mark_some_gct(&cycle->marker, CYCLE_MARK_TURNS) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+    return cx_mark_some_gct(&cycle->marker, &cycle->budget) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
 }
 
 /* Rounds: ask, trace; `at` is 1 while the answers of a round are traced. */
@@ -162,7 +153,7 @@ static enum cx_progress cycle_flush_gct(struct cx_cycle *cycle)
         cycle->at = progress == CX_PROGRESS_DONE;
         return progress == CX_PROGRESS_WAIT ? CX_PROGRESS_WAIT : CX_PROGRESS_MORE;
     }
-    if (cx_mark_some_gct(&cycle->marker, CYCLE_MARK_TURNS)) return CX_PROGRESS_MORE;
+    if (cx_mark_some_gct(&cycle->marker, &cycle->budget)) return CX_PROGRESS_MORE;
     cycle->stats.flushes++;
     if (cycle_marked(cycle) == cycle->marked_before && cx_weak_decide_gct(cycle->gets_before)) { /* INV-FLUSH-1, INV-WEAK-2 */
         CX_POINT("weak-decided");
@@ -176,13 +167,13 @@ static enum cx_progress cycle_flush_gct(struct cx_cycle *cycle)
 
 static enum cx_progress cycle_clear_weak_gct(struct cx_cycle *cycle)
 {
-    return cx_weak_clear_gct(&cycle->at) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+    return cx_weak_clear_gct(&cycle->at, &cycle->budget) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
 }
 
 /* The dead that have a finalizer, and all they reach, were out of everybody's reach: no thread is asked again. */
 static enum cx_progress cycle_revive_gct(struct cx_cycle *cycle)
 {
-    if (cx_finalize_revive_gct(&cycle->marker)) return CX_PROGRESS_MORE;
+    if (cx_finalize_revive_gct(&cycle->marker, &cycle->budget)) return CX_PROGRESS_MORE;
     CX_POINT("revived");
     return CX_PROGRESS_DONE;
 }
@@ -191,7 +182,7 @@ static enum cx_progress cycle_forget_weak_gct(struct cx_cycle *cycle)
 {
     if (cycle->at == 0) cx_finalize_publish_gct(); /* what was revived is traced */
     cycle->at = 1;
-    return cx_weak_forget_gct() ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+    return cx_weak_forget_gct(&cycle->budget) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
 }
 
 /* ---------------------------------------------------------------- 7. VISIT */
@@ -235,7 +226,7 @@ static enum cx_progress cycle_visit_gct(struct cx_cycle *cycle)
 
 static enum cx_progress cycle_sweep_handles_gct(struct cx_cycle *cycle)
 {
-    return cx_sweep_handles_gct(&cycle->at, CYCLE_SWEEP_WORDS, &cycle->stats.swept) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+    return cx_sweep_handles_gct(&cycle->at, &cycle->stats.swept, &cycle->budget) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
 }
 
 static enum cx_progress cycle_sweep_lines_gct(struct cx_cycle *cycle)
@@ -243,8 +234,8 @@ static enum cx_progress cycle_sweep_lines_gct(struct cx_cycle *cycle)
     if (cycle->at == 0) cx_heap_sweep_begin_gct(&cx_world.heap);
     cycle->at = 1;
     CX_POINT("sweep-lines");
-    for (int i = 0; i < CYCLE_SWEEP_BLOCKS; i++) {
-        if (!cx_heap_sweep_some(&cx_world.heap)) {
+    while (cx_budget_is_left(&cycle->budget)) {
+        if (!cx_heap_sweep_some(&cx_world.heap, &cycle->budget)) {
             cx_heap_sweep_end_gct(&cx_world.heap);
             return CX_PROGRESS_DONE;
         }
@@ -268,13 +259,10 @@ static enum cx_progress cycle_idle_gct(struct cx_cycle *cycle)
 
 static enum cx_progress cycle_end_gct(struct cx_cycle *cycle)
 {
-    if (cycle->at == 0) {
-        cx_pace_cycle_ended_gct();
-        cx_heap_trim_begin_gct(&cx_world.heap, cx_a64_load_relaxed(&cx_pace.goal));
-    }
+    if (cycle->at == 0) cx_pace_cycle_ended_gct();
     cycle->at = 1;
-    if (cx_heap_trim_some_gct(&cx_world.heap, CYCLE_TRIM_BLOCKS)) return CX_PROGRESS_MORE;
-    return CX_PROGRESS_DONE;
+    uint64_t keep = cx_a64_load_relaxed(&cx_pace.goal);
+    return cx_heap_trim_some_gct(&cx_world.heap, keep, &cycle->budget) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
 }
 
 /* --------------------------------------------------------------- the order */
@@ -317,9 +305,21 @@ void cx_cycle_begin_gct(struct cx_cycle *cycle, struct cx_visit *visits)
     }
 }
 
+/* Runs a slice of the stage within its budget. */
+static enum cx_progress cycle_run_slice_gct(struct cx_cycle *cycle)
+{
+    cycle->budget = cx_budget_of(CX_SLICE_UNITS);
+    enum cx_progress progress = cycle_stages[cycle->stage].run(cycle);
+    cx_budget_check(&cycle->budget, cycle_stages[cycle->stage].name);
+    uint64_t units = (uint64_t)(CX_SLICE_UNITS - cycle->budget.left);
+    if (units > cycle->stats.most_units) cycle->stats.most_units = units;
+    cycle->stats.slices++;
+    return progress;
+}
+
 enum cx_progress cx_cycle_step_gct(struct cx_cycle *cycle)
 {
-    enum cx_progress progress = cycle_stages[cycle->stage].run(cycle);
+    enum cx_progress progress = cycle_run_slice_gct(cycle);
     if (progress != CX_PROGRESS_DONE) return progress;
     uint64_t now = cx_os_now_ns();
     cx_event_emit(&cx_world.events, CX_EVENT_STAGE, cycle->stage,

@@ -32,6 +32,8 @@ struct cx_cycle_stats {
     uint64_t bytes_reclaimed;
     uint64_t duration_ns, mark_ns, sweep_ns, total_ns;
     uint64_t flushes;
+    uint64_t slices;
+    uint64_t most_units; /* of a slice: INV-BUDGET-1 */
 };
 
 /* Something that looks at the heap between marking and the sweep: whatever is reachable is marked or born then, and neither marks nor
@@ -59,6 +61,7 @@ struct cx_cycle {
     uint64_t marked_before; /* INV-FLUSH-1 */
     uint64_t gets_before;   /* INV-WEAK-2 */
     uint64_t begin_ns, mark_begin_ns, sweep_begin_ns, stage_begin_ns;
+    struct cx_budget budget; /* of the slice that runs */
     struct cx_marker marker;
     struct cx_sweep_clear clear;
     struct cx_mark_cursor cursor;
@@ -68,7 +71,7 @@ struct cx_cycle {
 
 /* From here on cx_cycle_step runs a new cycle. */
 void cx_cycle_begin_gct(struct cx_cycle *cycle, struct cx_visit *visits);
-/* One slice: some tens of microseconds. */
+/* Runs one slice: it spends CX_SLICE_UNITS at most (budget.h), which is some tens of microseconds. */
 enum cx_progress cx_cycle_step_gct(struct cx_cycle *cycle);
 /* Of a CX_EVENT_STAGE. */
 const char *cx_cycle_stage_name(uint64_t stage);

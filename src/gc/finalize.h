@@ -6,6 +6,10 @@
  *              shaded into a buffer that no flush asks for.
  * INV-FINAL-2  Weak references to it are cleared before it is revived: a finalizer can't be surprised by a get.
  *
+ * INV-FINAL-4  No critical section grows with the list or the queue. Places in the queue are numbered from the beginning of time. The
+ *              queue is two vectors: mutators take from the front of the first, the collector adds to the second, and when the first
+ *              is used up the two change places. So nothing is ever moved.
+ *
  * Order: objects found dead in one cycle are queued in the order of their allocation; none waits for another, whatever refers to what. A
  * finalizer may make its object reachable again: then it lives on as any other, without a finalizer. */
 #ifndef CX_GC_FINALIZE_H
@@ -23,13 +27,13 @@ bool cx_finalize_add(coex_handle fresh);
 coex_handle cx_finalize_next_self(struct cx_thread *self);
 uint64_t cx_finalize_waiting(void);
 
-/* Pushes the queue, a piece at a time: it is a root. False: that was the end. */
-bool cx_finalize_mark_gct(struct cx_marker *marker, uint64_t *at);
+/* Pushes the queue: it is a root. *at is a place in it. Returns false at the end. */
+bool cx_finalize_mark_gct(struct cx_marker *marker, uint64_t *at, struct cx_budget *budget);
 /* For those who look at the heap: the handles of the queue from place *at on, at most `room`, into `handles`; returns how many, 0: that was
  * the end. Only the collector may, or in a process that stands still anybody, without `lock`. */
 uint64_t cx_finalize_read(uint64_t *at, coex_handle *handles, uint64_t room, bool lock);
-/* Queues and pushes the dead, a piece of the list at a time. When everything alive is known. False: that was the end. */
-bool cx_finalize_revive_gct(struct cx_marker *marker);
+/* Queues and pushes the dead of the list, when everything alive is known. Returns false at the end. */
+bool cx_finalize_revive_gct(struct cx_marker *marker, struct cx_budget *budget);
 /* What was revived is traced: it may be finalized now (INV-FINAL-3). */
 void cx_finalize_publish_gct(void);
 /* A cycle that was reviving is forgotten: what it has queued stays queued, the rest of the list is whole again. */

@@ -100,7 +100,8 @@ void cx_grey_end_assist(struct cx_grey *grey)
 bool cx_grey_is_quiet(struct cx_grey *grey)
 {
     cx_mutex_lock(&grey->lock);
-    bool quiet = grey->full == NULL && grey->assistants == 0 && cx_a32_load_acquire(&grey->spilled) == 0;
+    bool quiet = grey->full == NULL && grey->assistants == 0 && cx_a32_load_acquire(&grey->spilled) == 0 &&
+                 cx_a32_load_relaxed(&grey->rests) == 0;
     cx_mutex_unlock(&grey->lock);
     return quiet;
 }
@@ -111,6 +112,34 @@ void cx_grey_spill(struct cx_grey *grey, coex_handle handle)
     uint64_t index = cx_index_of(handle);
     cx_a64_or_relaxed(&grey->handles->grey[index / 64], (uint64_t)1 << (index % 64));
     cx_a32_or_release(&grey->spilled, 1); /* an or: what others have spilled before stays released with it */
+}
+
+bool cx_grey_keep_rest(struct cx_grey *grey, coex_handle handle, uint64_t rest)
+{
+    cx_mutex_lock(&grey->lock);
+    uint32_t count = cx_a32_load_relaxed(&grey->rests);
+    bool kept = count < CX_GREY_RESTS;
+    if (kept) {
+        grey->rest[count][0] = handle;
+        grey->rest[count][1] = rest;
+        cx_a32_store_release(&grey->rests, count + 1);
+    }
+    cx_mutex_unlock(&grey->lock);
+    return kept;
+}
+
+bool cx_grey_take_rest(struct cx_grey *grey, coex_handle *handle, uint64_t *rest)
+{
+    if (CX_LIKELY(cx_a32_load_acquire(&grey->rests) == 0)) return false;
+    cx_mutex_lock(&grey->lock);
+    uint32_t count = cx_a32_load_relaxed(&grey->rests);
+    if (count != 0) {
+        *handle = grey->rest[count - 1][0];
+        *rest = grey->rest[count - 1][1];
+        cx_a32_store_release(&grey->rests, count - 1);
+    }
+    cx_mutex_unlock(&grey->lock);
+    return count != 0;
 }
 
 bool cx_grey_next_chunk(struct cx_grey *grey, struct cx_chunk **buffer)
@@ -128,16 +157,18 @@ void cx_grey_hand_over(struct cx_grey *grey, struct cx_chunk **buffer)
     cx_grey_give_full(grey, chunk);
 }
 
-void cx_grey_drop_all_gct(struct cx_grey *grey)
+/* The grey bitmap is cleared with the other bitmaps (sweep.c). */
+bool cx_grey_drop_some_gct(struct cx_grey *grey, struct cx_budget *budget)
 {
-    struct cx_chunk *chunk;
+    struct cx_chunk *chunk = NULL;
     cx_a32_store_relaxed(&grey->assist_wanted, 0);
     cx_a32_store_release(&grey->assist_allowed, 0); /* nobody assists between MARK and the next Start: the phase says so */
-    while ((chunk = cx_grey_take_full(grey)) != NULL) cx_grey_give_empty(grey, chunk);
-    if (cx_a32_exchange_acq_rel(&grey->spilled, 0) != 0) {
-        uint64_t words = cx_a64_load_acquire(&grey->handles->committed) / 64;
-        for (uint64_t i = 0; i < words; i++) cx_a64_store_relaxed(&grey->handles->grey[i], 0);
+    cx_a32_store_release(&grey->rests, 0);
+    while (cx_budget_is_left(budget) && (chunk = cx_grey_take_full(grey)) != NULL) {
+        cx_grey_give_empty(grey, chunk);
+        cx_budget_spend(budget, 2 * CX_COST_LOCK);
     }
+    return chunk != NULL;
 }
 
 void cx_grey_fork_child(struct cx_grey *grey)
@@ -146,4 +177,6 @@ void cx_grey_fork_child(struct cx_grey *grey)
     grey->chunks = 0; /* from the beginning of the range again */
     grey->assistants = 0;
     cx_a64_store_relaxed(&grey->full_count, 0);
+    cx_a32_store_relaxed(&grey->rests, 0);
+    cx_a32_store_relaxed(&grey->spilled, 1); /* the collector may have been reading the bitmap: the next cycle clears it */
 }

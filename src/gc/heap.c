@@ -9,6 +9,8 @@
 enum {
     HEAP_WORTH_LINES = 8, /* a block with fewer free lines (1 KiB) is not worth the search; they add up until it is */
     HEAP_SWEEP_MOST = 32, /* blocks that one allocation sweeps while there are empty ones */
+    HEAP_LOOKS = 16,      /* at blocks for each that is to be swept: not all can be */
+    HEAP_TRIM_PIECE = 4,  /* blocks that leave the free list at once, to be discarded */
     HEAP_POISON = 0xdd
 };
 
@@ -35,7 +37,7 @@ int cx_heap_init(struct cx_heap *heap, uint64_t initial, uint64_t limit, bool po
 {
     *heap = (struct cx_heap){.free_list = CX_NO_BLOCK,
                              .clean_list = CX_NO_BLOCK,
-                             .trim_list = CX_NO_BLOCK,
+                             .free_last = CX_NO_BLOCK,
                              .partial_list = CX_NO_BLOCK,
                              .limit = limit,
                              .poison = poison};
@@ -97,14 +99,43 @@ static uint32_t heap_pop_partial_locked(struct cx_heap *heap)
     return block;
 }
 
+static void heap_link_free_locked(struct cx_heap *heap, uint32_t block)
+{
+    uint32_t next = heap->free_list;
+    heap->blocks[block].next = next;
+    heap->blocks[block].previous = CX_NO_BLOCK;
+    *(next != CX_NO_BLOCK ? &heap->blocks[next].previous : &heap->free_last) = block;
+    heap->free_list = block;
+    heap->free_length++;
+}
+
+static void heap_unlink_free_locked(struct cx_heap *heap, uint32_t block)
+{
+    uint32_t next = heap->blocks[block].next, previous = heap->blocks[block].previous;
+    *(next != CX_NO_BLOCK ? &heap->blocks[next].previous : &heap->free_last) = previous;
+    *(previous != CX_NO_BLOCK ? &heap->blocks[previous].next : &heap->free_list) = next;
+    heap->free_length--;
+}
+
+/* Takes an empty block off its list, the one freed last if there is one. CX_NO_BLOCK: all are in use. */
+static uint32_t heap_unlink_empty_locked(struct cx_heap *heap)
+{
+    uint32_t block = heap->free_list;
+    if (block != CX_NO_BLOCK) {
+        heap_unlink_free_locked(heap, block);
+    } else {
+        block = heap->clean_list;
+        if (block != CX_NO_BLOCK) heap->clean_list = heap->blocks[block].next;
+    }
+    return block;
+}
+
 /* An empty block, charged: the one freed last, or a fresh one. */
 static uint32_t heap_pop_free_locked(struct cx_heap *heap)
 {
     if (!heap_charge(heap, CX_BLOCK_BYTES)) return CX_NO_BLOCK;
-    uint32_t *list = heap->free_list != CX_NO_BLOCK ? &heap->free_list : &heap->clean_list;
-    uint32_t block = *list;
+    uint32_t block = heap_unlink_empty_locked(heap);
     if (block != CX_NO_BLOCK) {
-        *list = heap->blocks[block].next;
         cx_a32_sub_relaxed(&heap->free_count, 1);
     } else {
         uint32_t count = cx_a32_load_relaxed(&heap->count);
@@ -130,8 +161,7 @@ static void heap_push_free(struct cx_heap *heap, uint32_t block)
 {
     cx_mutex_lock(&heap->lock);
     cx_a32_store_release(&heap->blocks[block].state, CX_BLOCK_FREE);
-    heap->blocks[block].next = heap->free_list;
-    heap->free_list = block;
+    heap_link_free_locked(heap, block);
     cx_a32_add_relaxed(&heap->free_count, 1);
     cx_mutex_unlock(&heap->lock);
     heap_discharge(heap, CX_BLOCK_BYTES);
@@ -212,11 +242,9 @@ void *cx_heap_take_large(struct cx_heap *heap, uint64_t bytes)
     return pages;
 }
 
-uint64_t cx_heap_give_large(struct cx_heap *heap, void *inside)
+void cx_heap_give_retired_gct(struct cx_heap *heap, struct cx_budget *budget)
 {
-    uint64_t bytes = cx_large_give(&heap->large, inside, heap->poison);
-    heap_discharge(heap, bytes);
-    return bytes;
+    heap_discharge(heap, cx_large_give_piece(&heap->large, heap->poison, budget));
 }
 
 /* ------------------------------------------------------------------ sweep */
@@ -302,11 +330,18 @@ static uint32_t heap_sweep_lines(struct cx_heap *heap, uint32_t index)
     return lines;
 }
 
-/* Takes the next block of the running sweep into SWEEPING. CX_NO_BLOCK: no sweep runs, or all blocks are taken. */
-static uint32_t heap_sweep_claim(struct cx_heap *heap)
+/* Whether a sweep runs and has blocks that nobody has looked at. */
+static bool heap_sweep_is_open(const struct cx_heap *heap)
+{
+    return cx_a64_load_relaxed(&heap->sweep_next) < cx_a32_load_acquire(&heap->sweep_end);
+}
+
+/* Takes the next block of the running sweep into SWEEPING, after *looks looks at most; *looks says then how many are left.
+ * CX_NO_BLOCK: it was none of those, no sweep runs, or all blocks are taken. */
+static uint32_t heap_sweep_claim(struct cx_heap *heap, uint64_t *looks)
 {
     uint32_t end = cx_a32_load_acquire(&heap->sweep_end);
-    while (end != 0 && cx_a64_load_relaxed(&heap->sweep_next) < end) {
+    for (; *looks > 0 && end != 0 && cx_a64_load_relaxed(&heap->sweep_next) < end; --*looks) {
         uint64_t at = cx_a64_add_acq_rel(&heap->sweep_next, 1);
         if (at >= end) break;
         uint32_t state = CX_BLOCK_USED;
@@ -317,11 +352,14 @@ static uint32_t heap_sweep_claim(struct cx_heap *heap)
     return CX_NO_BLOCK;
 }
 
-bool cx_heap_sweep_some(struct cx_heap *heap)
+bool cx_heap_sweep_some(struct cx_heap *heap, struct cx_budget *budget)
 {
-    uint32_t block = heap_sweep_claim(heap);
-    if (block == CX_NO_BLOCK) return false;
+    uint64_t looks = HEAP_LOOKS;
+    uint32_t block = heap_sweep_claim(heap, &looks);
+    cx_budget_spend(budget, CX_COST_SWEEP_BLOCK);
+    if (block == CX_NO_BLOCK) return heap_sweep_is_open(heap);
     uint32_t lines = heap_sweep_lines(heap, block);
+    if (heap->poison) cx_budget_spend_bytes(budget, CX_BLOCK_BYTES);
     if (lines == CX_BLOCK_LINES)
         heap_push_free(heap, block);
     else if (lines >= HEAP_WORTH_LINES)
@@ -334,8 +372,8 @@ bool cx_heap_sweep_some(struct cx_heap *heap)
 /* Sweeps until a block turns up that is worth having, and keeps it; at most so many, since an allocation should not take long. */
 static uint32_t heap_sweep_for_self(struct cx_heap *heap, uint32_t most)
 {
-    for (; most > 0; most--) {
-        uint32_t block = heap_sweep_claim(heap);
+    for (uint64_t looks = (uint64_t)most * HEAP_LOOKS; most > 0; most--) {
+        uint32_t block = heap_sweep_claim(heap, &looks);
         if (block == CX_NO_BLOCK) return CX_NO_BLOCK;
         bool worth = heap_sweep_lines(heap, block) >= HEAP_WORTH_LINES;
         cx_a32_store_release(&heap->blocks[block].state, worth ? CX_BLOCK_OWNED : CX_BLOCK_USED);
@@ -382,48 +420,74 @@ uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes, uint32_t *spare, u
 
 void cx_heap_return_block(struct cx_heap *heap, uint32_t block) { heap_push_free(heap, block); }
 
-/* The list's head is warm and stays. What was not yet given back the last time goes first. */
-void cx_heap_trim_begin_gct(struct cx_heap *heap, uint64_t keep)
+/* --------------------------------------------------------------- trimming */
+
+/* Takes the blocks that are free for longest off the list, while more than `keep` are on it. Returns how many, HEAP_TRIM_PIECE at
+ * most. They stay FREE, and count as free. */
+static uint32_t heap_take_cold(struct cx_heap *heap, uint64_t keep, uint32_t *cold)
 {
-    if (heap->trim_list != CX_NO_BLOCK) return;
-    cx_mutex_lock(&heap->lock);
-    uint32_t *link = &heap->free_list;
-    for (uint64_t kept = 0; *link != CX_NO_BLOCK && kept < keep; kept += CX_BLOCK_BYTES) link = &heap->blocks[*link].next;
-    heap->trim_list = *link;
-    *link = CX_NO_BLOCK;
     uint32_t count = 0;
-    for (uint32_t at = heap->trim_list; at != CX_NO_BLOCK; at = heap->blocks[at].next) count++;
-    cx_a32_sub_relaxed(&heap->free_count, count);
+    cx_mutex_lock(&heap->lock);
+    while (count < HEAP_TRIM_PIECE && heap->free_length > keep) {
+        cold[count] = heap->free_last;
+        heap_unlink_free_locked(heap, cold[count++]);
+    }
     cx_mutex_unlock(&heap->lock);
+    return count;
 }
 
-bool cx_heap_trim_some_gct(struct cx_heap *heap, uint32_t count)
+/* Puts them back. Returns false if the system would not take all of them. */
+static bool heap_return_cold(struct cx_heap *heap, const uint32_t *cold, uint32_t count)
 {
-    for (; count > 0 && heap->trim_list != CX_NO_BLOCK; count--) {
-        uint32_t at = heap->trim_list;
-        struct cx_block *block = &heap->blocks[at];
-        heap->trim_list = block->next;
-        if (!block->clean && cx_os_discard(heap_address(heap, at), CX_BLOCK_BYTES) == CX_BLOCK_BYTES) {
-            block->clean = 1;
-            cx_a64_add_relaxed(&heap->returned, CX_BLOCK_BYTES);
+    bool all = true;
+    cx_mutex_lock(&heap->lock);
+    for (uint32_t i = 0; i < count; i++) {
+        struct cx_block *block = &heap->blocks[cold[i]];
+        if (block->clean) {
+            block->next = heap->clean_list;
+            heap->clean_list = cold[i];
+        } else {
+            heap_link_free_locked(heap, cold[i]);
+            all = false;
         }
-        cx_mutex_lock(&heap->lock);
-        uint32_t *list = block->clean ? &heap->clean_list : &heap->free_list;
-        block->next = *list;
-        *list = at;
-        cx_a32_add_relaxed(&heap->free_count, 1);
-        cx_mutex_unlock(&heap->lock);
     }
-    return heap->trim_list != CX_NO_BLOCK;
+    cx_mutex_unlock(&heap->lock);
+    return all;
 }
 
-uint64_t cx_heap_trim_gct(struct cx_heap *heap, uint64_t keep)
+static void heap_discard_block(struct cx_heap *heap, uint32_t block, struct cx_budget *budget)
 {
-    uint64_t before = cx_a64_load_relaxed(&heap->returned);
-    cx_heap_trim_begin_gct(heap, keep);
-    while (cx_heap_trim_some_gct(heap, UINT32_MAX)) {
+    cx_budget_spend(budget, CX_COST_CALL);
+    if (heap->blocks[block].clean) return;
+    cx_budget_spend_bytes(budget, CX_BLOCK_BYTES);
+    if (cx_os_discard(heap_address(heap, block), CX_BLOCK_BYTES) != CX_BLOCK_BYTES) return;
+    heap->blocks[block].clean = 1;
+    cx_a64_add_relaxed(&heap->returned, CX_BLOCK_BYTES);
+}
+
+/* Between two slices no block is on its way, so that a fork finds all of them on a list. */
+bool cx_heap_trim_some_gct(struct cx_heap *heap, uint64_t keep, struct cx_budget *budget)
+{
+    uint32_t cold[HEAP_TRIM_PIECE];
+    uint64_t blocks = (keep + CX_BLOCK_BYTES - 1) / CX_BLOCK_BYTES;
+    while (cx_budget_is_left(budget)) {
+        uint32_t count = heap_take_cold(heap, blocks, cold);
+        if (count == 0) return false;
+        for (uint32_t i = 0; i < count; i++) heap_discard_block(heap, cold[i], budget);
+        if (!heap_return_cold(heap, cold, count)) return false; /* the system would not: not again at once */
     }
-    return cx_a64_load_relaxed(&heap->returned) - before;
+    return true;
+}
+
+bool cx_heap_trim_large_gct(struct cx_heap *heap, struct cx_budget *budget)
+{
+    while (cx_budget_is_left(budget)) {
+        if (cx_large_has_retired(&heap->large))
+            cx_heap_give_retired_gct(heap, budget);
+        else if (!cx_large_trim(&heap->large, budget))
+            return false;
+    }
+    return true;
 }
 
 void cx_heap_fork_child(struct cx_heap *heap)

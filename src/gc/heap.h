@@ -15,7 +15,10 @@
  * INV-HEAP-1  A block has at most one owner; only the owner takes holes from it.
  * INV-HEAP-2  A line is released (its free bit set) only by a sweep, after the sweep of the handles has ended (section 3 of the
  *             design): until then a dead handle's slot still leads there.
- * INV-HEAP-3  used = blocks that are not FREE, and the runs of large objects, in bytes; used never passes the limit.
+ * INV-HEAP-3  used = blocks that are not FREE, and the runs of large objects, dead ones too until their pages are given back
+ *             (INV-LARGE-2), in bytes; used never passes the limit.
+ * INV-HEAP-4  The free list is linked both ways, from the block freed last to the one that is free for longest. Trimming takes a few
+ *             blocks off its cold end under the lock and discards them without it.
  *
  * The heap reports "full"; what to do about it is decided in alloc.c. */
 #ifndef CX_GC_HEAP_H
@@ -38,7 +41,8 @@ struct cx_block {
     cx_a64 marked[CX_LINE_WORDS];
     cx_a64 held[CX_LINE_WORDS];
     uint64_t free[CX_LINE_WORDS]; /* owner or sweeper only */
-    uint64_t unused[2];
+    uint32_t previous;            /* in the free list; under the heap's lock */
+    uint32_t unused[3];
 };
 _Static_assert(sizeof(struct cx_block) == 128, "two cache lines, so that blocks of two owners share none");
 
@@ -49,9 +53,10 @@ struct cx_heap {
     uint64_t limit; /* bytes; 0: none */
     bool poison;
     __attribute__((aligned(64))) cx_mutex lock;
-    uint32_t free_list;  /* last freed first: its memory is warm */
-    uint32_t clean_list; /* empty ones that the system has the memory of */
-    uint32_t trim_list;  /* on their way there; the collector's */
+    uint32_t free_list;   /* last freed first: its memory is warm */
+    uint32_t free_last;   /* the other end of it; INV-HEAP-4 */
+    uint32_t free_length; /* blocks on it */
+    uint32_t clean_list;  /* empty blocks whose pages were returned to the operating system */
     uint32_t partial_list;
     cx_a32 count;                /* blocks ever used. W: under the lock, release. R: acquire */
     cx_a32 free_count;           /* on free_list and clean_list */
@@ -91,21 +96,21 @@ void cx_heap_hold(struct cx_heap *heap, const char *start, const char *end);
 
 /* Zeroed pages for a large object, or NULL. */
 void *cx_heap_take_large(struct cx_heap *heap, uint64_t bytes);
-uint64_t cx_heap_give_large(struct cx_heap *heap, void *inside);
 
 /* --- the collector's --- */
 
 /* HELD and MARKED of a block's lines. */
 void cx_heap_clear_block_gct(struct cx_heap *heap, uint32_t block);
 void cx_heap_sweep_begin_gct(struct cx_heap *heap);
-/* Sweeps the next block. False: there is none. */
-bool cx_heap_sweep_some(struct cx_heap *heap);
+/* Sweeps the next block. Returns false if there is none. */
+bool cx_heap_sweep_some(struct cx_heap *heap, struct cx_budget *budget);
 void cx_heap_sweep_end_gct(struct cx_heap *heap);
-/* Gives empty blocks beyond `keep` bytes of them back to the operating system; returns how many bytes. */
-uint64_t cx_heap_trim_gct(struct cx_heap *heap, uint64_t keep);
-/* The same a piece at a time: what is to go is taken off the list, then `count` blocks go. False: that was the end. */
-void cx_heap_trim_begin_gct(struct cx_heap *heap, uint64_t keep);
-bool cx_heap_trim_some_gct(struct cx_heap *heap, uint32_t count);
+/* Gives a piece of a retired large run back (large.h), and discharges it. */
+void cx_heap_give_retired_gct(struct cx_heap *heap, struct cx_budget *budget);
+/* Gives empty blocks beyond `keep` bytes of them back to the operating system. Returns false at the end. */
+bool cx_heap_trim_some_gct(struct cx_heap *heap, uint64_t keep, struct cx_budget *budget);
+/* The same for free pages of large objects. */
+bool cx_heap_trim_large_gct(struct cx_heap *heap, struct cx_budget *budget);
 
 /* Blocks of threads that are not there any more, and of a sweep that ran, are nobody's. */
 void cx_heap_fork_child(struct cx_heap *heap);

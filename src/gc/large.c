@@ -6,13 +6,14 @@
 
 #include <string.h>
 
-enum { RUN_NONE, RUN_USED, RUN_CLEAN, RUN_DIRTY };
+enum { RUN_NONE, RUN_USED, RUN_CLEAN, RUN_DIRTY, RUN_DEAD_SHORT, RUN_DEAD_LONG, RUN_TRIMMED };
 
 enum {
     LARGE_FIRST_GROWTH = 1024, /* pages */
     LARGE_CLEAR_MAX = 64,      /* pages that are cleared by hand when taken; more are exchanged for fresh ones */
+    LARGE_PIECE_LEAST = 16,    /* pages of a long run that go at once, so that a system call is worth it */
     LARGE_LOOKS = 16,          /* at runs that may be too short */
-    LARGE_TRIM_RUNS = 256      /* runs that one trim looks at: it comes again */
+    LARGE_POISON = 0xdd
 };
 
 static bool run_is_free(const struct cx_run *run) { return run->state == RUN_CLEAN || run->state == RUN_DIRTY; }
@@ -29,7 +30,7 @@ static uint32_t large_page_of(const struct cx_large *large, const void *inside)
 
 int cx_large_init(struct cx_large *large, uint64_t reserve)
 {
-    *large = (struct cx_large){0};
+    *large = (struct cx_large){.trim_at = 1};
     while ((size_t)1 << large->page_shift < cx_os_page_size()) large->page_shift++;
     if (reserve >> large->page_shift > UINT32_MAX - 1) reserve = (uint64_t)(UINT32_MAX - 1) << large->page_shift;
     if (!cx_range_reserve_part(&large->range, reserve, (size_t)1 << 20, 4))
@@ -105,6 +106,7 @@ static void large_insert_locked(struct cx_large *large, uint32_t page, uint32_t 
         large_unlink_locked(large, page + pages);
         pages += after->pages;
     }
+    if (large->trim_at > page && large->trim_at < page + pages) large->trim_at = page; /* INV-LARGE-3 */
     large_link_locked(large, page, pages, state);
 }
 
@@ -206,56 +208,96 @@ uint64_t cx_large_size(struct cx_large *large)
 
 uint64_t cx_large_overhead(struct cx_large *large) { return (cx_large_size(large) >> large->page_shift) * sizeof(struct cx_run); }
 
-uint64_t cx_large_give(struct cx_large *large, void *inside, bool poison)
+/* ------------------------------------------------------------ giving back */
+
+static void large_retire_locked(struct cx_large *large, uint32_t page, uint32_t pages, uint32_t state)
 {
-    uint32_t page = large_page_of(large, inside);
-    uint64_t bytes = cx_large_bytes(large, inside);
-    uint32_t pages = (uint32_t)(bytes >> large->page_shift);
-    uint32_t state = RUN_DIRTY;
-    if (poison) {
-        memset(large_address(large, page), 0xdd, bytes);
-    } else if (pages > LARGE_CLEAR_MAX && large_exchange_pages(large, large_address(large, page), bytes)) {
-        state = RUN_CLEAN;
-    }
-    cx_mutex_lock(&large->lock);
-    CX_CHECK("INV-LARGE-1", large->runs[page].state == RUN_USED);
-    large_insert_locked(large, page, pages, state);
-    cx_mutex_unlock(&large->lock);
-    return bytes;
+    large->runs[page + pages - 1] = (struct cx_run){.pages = pages, .state = state};
+    large->runs[page] = (struct cx_run){.pages = pages, .state = state, .next = large->retired};
+    large->retired = page;
 }
 
-/* Takes one dirty run out, so that its pages can be given back without the lock. False: there is none. */
-static bool large_take_dirty(struct cx_large *large, uint32_t *page, uint32_t *pages)
+uint64_t cx_large_retire(struct cx_large *large, void *inside)
+{
+    uint32_t page = large_page_of(large, inside);
+    cx_mutex_lock(&large->lock);
+    CX_CHECK("INV-LARGE-1", large->runs[page].state == RUN_USED);
+    uint32_t pages = large->runs[page].pages;
+    large_retire_locked(large, page, pages, pages <= LARGE_CLEAR_MAX ? RUN_DEAD_SHORT : RUN_DEAD_LONG);
+    cx_mutex_unlock(&large->lock);
+    return (uint64_t)pages << large->page_shift;
+}
+
+/* How many pages of a retired run go now: what the budget has bytes for. */
+static uint32_t large_piece_of(const struct cx_large *large, const struct cx_run *run, const struct cx_budget *budget)
+{
+    uint64_t most = cx_budget_affords(budget, ((uint64_t)1 << large->page_shift) / CX_BYTES_PER_UNIT);
+    if (most < LARGE_PIECE_LEAST) most = LARGE_PIECE_LEAST;
+    return run->pages > most ? (uint32_t)most : run->pages;
+}
+
+/* Poisons the pages, or exchanges them for fresh ones. Returns their state then. */
+static uint32_t large_empty_piece(struct cx_large *large, uint32_t page, uint32_t pages, bool poison, struct cx_budget *budget)
+{
+    size_t bytes = (size_t)pages << large->page_shift;
+    cx_budget_spend(budget, CX_COST_CALL);
+    cx_budget_spend_bytes(budget, bytes);
+    if (!poison) return large_exchange_pages(large, large_address(large, page), bytes) ? RUN_CLEAN : RUN_DIRTY;
+    memset(large_address(large, page), LARGE_POISON, bytes);
+    return RUN_DIRTY;
+}
+
+/* Takes the first pages off the first retired run, and inserts them as free ones. */
+static void large_insert_piece(struct cx_large *large, uint32_t page, uint32_t pages, uint32_t state)
 {
     cx_mutex_lock(&large->lock);
-    for (unsigned class = 0; class < CX_LARGE_CLASSES; class ++) {
-        for (unsigned step = 0; step < CX_LARGE_STEPS; step++) {
-            for (uint32_t at = large->list[class][step]; at != 0; at = large->runs[at].next) {
-                if (large->runs[at].state != RUN_DIRTY) continue;
-                *page = at;
-                *pages = large->runs[at].pages;
-                large_cut_locked(large, at, *pages);
-                cx_mutex_unlock(&large->lock);
-                return true;
-            }
-        }
-    }
+    struct cx_run run = large->runs[page];
+    large->retired = run.next;
+    if (run.pages > pages) large_retire_locked(large, page + pages, run.pages - pages, run.state); /* INV-LARGE-2 */
+    large_insert_locked(large, page, pages, state);
     cx_mutex_unlock(&large->lock);
+}
+
+/* The list is the collector's, which alone calls this: the run can be read without the lock. */
+uint64_t cx_large_give_piece(struct cx_large *large, bool poison, struct cx_budget *budget)
+{
+    uint32_t page = large->retired;
+    const struct cx_run run = large->runs[page];
+    bool dead = run.state != RUN_TRIMMED, as_it_is = run.state == RUN_DEAD_SHORT && !poison;
+    uint32_t pages = as_it_is ? run.pages : large_piece_of(large, &run, budget);
+    uint32_t state = as_it_is ? RUN_DIRTY : large_empty_piece(large, page, pages, poison && dead, budget);
+    large_insert_piece(large, page, pages, state);
+    cx_budget_spend(budget, CX_COST_LOCK);
+    return dead ? (uint64_t)pages << large->page_shift : 0;
+}
+
+/* --------------------------------------------------------------- trimming */
+
+/* Returns true if a dirty run was retired, or if runs are left that were not looked at. */
+static bool large_trim_locked(struct cx_large *large, struct cx_budget *budget)
+{
+    while (large->trim_at < large->pages && cx_budget_is_left(budget)) {
+        uint32_t page = large->trim_at;
+        const struct cx_run run = large->runs[page];
+        large->trim_at += run.pages;
+        cx_budget_spend(budget, CX_COST_ENTRY);
+        if (run.state != RUN_DIRTY) continue;
+        large_unlink_locked(large, page);
+        large_retire_locked(large, page, run.pages, RUN_TRIMMED);
+        return true;
+    }
+    if (large->trim_at < large->pages) return true;
+    large->trim_at = 1;
     return false;
 }
 
-bool cx_large_trim(struct cx_large *large)
+bool cx_large_trim(struct cx_large *large, struct cx_budget *budget)
 {
-    uint32_t page, pages;
-    int runs = 0;
-    for (; runs < LARGE_TRIM_RUNS && large_take_dirty(large, &page, &pages); runs++) {
-        bool clean = large_exchange_pages(large, large_address(large, page), (size_t)pages << large->page_shift);
-        cx_mutex_lock(&large->lock);
-        large_insert_locked(large, page, pages, clean ? RUN_CLEAN : RUN_DIRTY);
-        cx_mutex_unlock(&large->lock);
-        if (!clean) return false; /* the system would not: not again at once */
-    }
-    return runs == LARGE_TRIM_RUNS;
+    cx_mutex_lock(&large->lock);
+    bool more = large_trim_locked(large, budget);
+    cx_mutex_unlock(&large->lock);
+    cx_budget_spend(budget, CX_COST_LOCK);
+    return more;
 }
 
 uint64_t cx_large_each_free(struct cx_large *large, void (*see)(void *context, uint64_t bytes), void *context)

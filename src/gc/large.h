@@ -7,12 +7,26 @@
  * A free run is clean (its pages read as zero) or dirty. Small dirty runs are cleared when they are taken; large ones go back to
  * the operating system at once, because clearing them would take longer than a mutator should spend.
  *
+ * Giving back is done in pieces, because the system needs 66 ms for the pages of one gigabyte. The collector *retires* a run: it
+ * goes to a list, in constant time. Then it takes pieces off the beginning of the first run of the list, and exchanges and inserts
+ * each: that piece can be taken at once.
+ *
+ *     USED --retire-+-> DEAD_SHORT --- as it is --------> DIRTY
+ *                   +-> DEAD_LONG --+- piece by piece --> CLEAN (DIRTY if it is poisoned, or the system would not)
+ *     DIRTY --trim----> TRIMMED ----+
+ *
+ * INV-LARGE-2  What is left of a retired run is on the list, with its length in its first and last entry, whenever the collector is
+ *              between two slices. So a fork finds it there: the child's next sweep goes on with it. The bytes of a dead piece
+ *              are charged (INV-HEAP-3) until it is inserted, those of a TRIMMED one were discharged before.
+ * INV-LARGE-3  `trim_at` is the first page of a run, or 1: trimming walks the runs by address, a bounded number under one lock.
+ *
  * Any thread takes, the collector gives back; both under the lock, which no system call is made under but to grow. */
 #ifndef CX_GC_LARGE_H
 #define CX_GC_LARGE_H
 
 #include "base/lock.h"
 #include "base/os.h"
+#include "gc/budget.h"
 #include "gc/layout.h"
 
 enum { CX_LARGE_CLASSES = 36, CX_LARGE_STEPS = 8 };
@@ -20,7 +34,7 @@ enum { CX_LARGE_CLASSES = 36, CX_LARGE_STEPS = 8 };
 struct cx_run {
     uint32_t pages; /* in the first and the last entry of a run */
     uint32_t state;
-    uint32_t next; /* in its list, when it is free; page numbers, 0 is none */
+    uint32_t next; /* in its list, when it is free or retired; page numbers, 0 is none */
     uint32_t previous;
 };
 
@@ -30,6 +44,8 @@ struct cx_large {
     cx_range run_range;
     struct cx_run *runs; /* page 0 is never used, so that 0 can stand for none */
     uint32_t pages;      /* committed */
+    uint32_t retired;    /* first run of that list. W: collector, under the lock. R: collector */
+    uint32_t trim_at;    /* INV-LARGE-3 */
     unsigned page_shift;
     uint64_t class_map;
     uint8_t step_map[CX_LARGE_CLASSES];
@@ -43,10 +59,13 @@ void cx_large_fini(struct cx_large *large);
 
 /* Zeroed pages for at least `bytes`, or NULL. */
 void *cx_large_take(struct cx_large *large, uint64_t bytes);
-/* Gives the run back that `inside` lies in the first page of; returns its bytes. */
-uint64_t cx_large_give(struct cx_large *large, void *inside, bool poison);
-/* Hands dirty free pages back to the operating system, a good piece of them at a time. */
-bool cx_large_trim(struct cx_large *large); /* true: there is more */
+/* Retires the run that `inside` lies in the first page of, and returns its bytes. */
+uint64_t cx_large_retire(struct cx_large *large, void *inside);
+static inline bool cx_large_has_retired(const struct cx_large *large) { return large->retired != 0; }
+/* Gives one piece of a retired run back. Returns its bytes if they are to be discharged, else 0. */
+uint64_t cx_large_give_piece(struct cx_large *large, bool poison, struct cx_budget *budget);
+/* Looks for the next dirty free run and retires it. Returns false when all runs were looked at; the next call begins again. */
+bool cx_large_trim(struct cx_large *large, struct cx_budget *budget);
 /* Calls `see` with the bytes of each free run, with the lock; returns the committed bytes. */
 uint64_t cx_large_each_free(struct cx_large *large, void (*see)(void *context, uint64_t bytes), void *context);
 /* The longest free run, in bytes, and how many there are. */

@@ -4,10 +4,7 @@
 #include "base/point.h"
 #include "gc/shadow_record.h"
 
-enum {
-    MARK_TURNS_PER_LOOK = 64, /* of an assistant at the clock: a microsecond or so */
-    MARK_FROZEN_CHUNKS = 16   /* in one slice */
-};
+enum { MARK_TURNS_PER_LOOK = 64 }; /* of an assistant at the clock: a microsecond or so */
 
 /* What a trace function gets: a marker to push to, or another visitor of references. */
 struct coex_gc_visitor {
@@ -15,6 +12,7 @@ struct coex_gc_visitor {
     cx_reference_visitor visit;
     void *context;
     const char *payload;
+    uint64_t visited; /* references, for a marker */
 };
 
 void (*cx_mark_watched_key)(struct cx_marker *marker, coex_handle key);
@@ -34,6 +32,7 @@ void cx_marker_fini(struct cx_marker *marker)
 void coex_gc_visit(coex_gc_visitor *visitor, const coex_handle *field)
 {
     coex_handle value = cx_a64_load_acquire(cx_a64_at(field));
+    visitor->visited++;
     if (!cx_is_reference(value)) return;
     if (visitor->visit != NULL)
         visitor->visit(visitor->context, (uint64_t)((const char *)field - visitor->payload), value);
@@ -57,46 +56,64 @@ static inline void mark_field(struct cx_marker *marker, const uint64_t *field)
     cx_mark_push(marker, value);
 }
 
-/* References of an array from element `index` on. A long one goes back on the stack after a step, so that the stack stays small and
- * others can share the work. */
-static void mark_array(struct cx_marker *marker, const uint64_t *payload, uint64_t size, uint64_t from, uint64_t index)
+bool cx_mark_push_rest(struct cx_marker *marker, coex_handle handle, uint64_t rest)
 {
-    uint64_t end = size / 8, start = from / 8 + index;
-    if (end > start + CX_MARK_ARRAY_STEP) {
-        end = start + CX_MARK_ARRAY_STEP;
-        coex_handle handle = cx_header_handle(cx_header_read(payload));
-        if (marker->chunk == NULL || marker->chunk->count + 2 > CX_CHUNK_ENTRIES)
-            cx_grey_next_chunk(&cx_world.grey, &marker->chunk);
-        if (marker->chunk != NULL) {
-            marker->chunk->entry[marker->chunk->count++] = handle;
-            marker->chunk->entry[marker->chunk->count++] = CX_GREY_INDEX | (end - from / 8);
-        } else {
-            end = size / 8; /* no chunk to be had: all of it now */
-        }
+    if (marker->chunk == NULL || marker->chunk->count + 2 > CX_CHUNK_ENTRIES) cx_grey_next_chunk(&cx_world.grey, &marker->chunk);
+    if (marker->chunk == NULL) return cx_grey_keep_rest(&cx_world.grey, handle, rest);
+    marker->chunk->entry[marker->chunk->count++] = handle;
+    marker->chunk->entry[marker->chunk->count++] = rest;
+    return true;
+}
+
+/* Returns where a step through entries [from, to) of an object ends. What comes after it goes back on the stack first, so that
+ * the stack stays small and others can share the work. */
+static uint64_t mark_step_end(struct cx_marker *marker, const uint64_t *payload, uint64_t kind, uint64_t from, uint64_t to)
+{
+    uint64_t end = to - from > CX_MARK_STEP ? from + CX_MARK_STEP : to;
+    if (end < to && !cx_mark_push_rest(marker, cx_header_handle(cx_header_read(payload)), kind | end)) {
+        marker->forgiven += to - end; /* no memory to remember it: all of it now */
+        end = to;
     }
-    for (uint64_t i = start; i < end; i++) mark_field(marker, &payload[i]);
+    cx_mark_spend(marker, (end - from) * CX_COST_WORD);
+    return end;
+}
+
+/* Pushes the references of an array from element `index` on. */
+static void mark_array(struct cx_marker *marker, const struct cx_type *type, const uint64_t *payload, uint64_t size, uint64_t index)
+{
+    const uint64_t *element = &payload[type->array_offset / 8];
+    uint64_t count = size / 8 > type->array_offset / 8 ? size / 8 - type->array_offset / 8 : 0;
+    if (index >= count) return;
+    uint64_t end = mark_step_end(marker, payload, CX_REST_ARRAY, index, count);
+    for (uint64_t i = index; i < end; i++) mark_field(marker, &element[i]);
+}
+
+/* Pushes the references far from the start of an object, from number `index` on. */
+static void mark_far(struct cx_marker *marker, const struct cx_type *type, const uint64_t *payload, uint64_t size, uint64_t index)
+{
+    uint64_t end = mark_step_end(marker, payload, CX_REST_FAR, index, type->far_count);
+    for (uint64_t i = index; i < end; i++) {
+        if (type->far_refs[i] + (uint64_t)8 <= size) mark_field(marker, &payload[type->far_refs[i] / 8]);
+    }
+}
+
+/* One call is one piece: the embedder's function can't be interrupted. It is charged by what it visits and by the size of its
+ * object, a unit for a cache line. */
+static void mark_call_trace(struct cx_marker *marker, const struct cx_type *type, const uint64_t *payload, uint64_t size)
+{
+    coex_gc_visitor visitor = {.marker = marker, .payload = (const char *)payload};
+    type->trace(payload, size, &visitor);
+    uint64_t units = visitor.visited * CX_COST_WORD + size / CX_BYTES_PER_UNIT;
+    cx_mark_spend(marker, units);
+    marker->forgiven += units;
 }
 
 /* What few types have: fields far from the start, an array of references, a trace function. */
-static void mark_uncommon(struct cx_marker *marker, const struct cx_type *type, uint64_t *payload, uint64_t size)
+static void mark_uncommon(struct cx_marker *marker, const struct cx_type *type, const uint64_t *payload, uint64_t size)
 {
-    for (uint32_t i = 0; i < type->far_count; i++) {
-        if (type->far_refs[i] + (uint64_t)8 <= size) mark_field(marker, &payload[type->far_refs[i] / 8]);
-    }
-    if ((type->flags & COEX_GC_REF_ARRAY) != 0) mark_array(marker, payload, size, type->array_offset, 0);
-    if (type->trace != NULL) {
-        coex_gc_visitor visitor = {.marker = marker, .payload = (const char *)payload};
-        type->trace(payload, size, &visitor);
-    }
-}
-
-/* Goes on with an array whose index and handle are on top of the chunk. */
-static void mark_continue_array(struct cx_marker *marker, uint64_t index)
-{
-    coex_handle handle = marker->chunk->entry[--marker->chunk->count];
-    uint64_t *payload = cx_handle_payload(&cx_world.handles, handle);
-    const struct cx_type *type = cx_type_at(&cx_world.types, cx_header_type(cx_header_read(payload)));
-    mark_array(marker, payload, cx_type_payload_size(type, payload), type->array_offset, index & ~CX_GREY_INDEX);
+    if (type->far_count != 0) mark_far(marker, type, payload, size, 0);
+    if ((type->flags & COEX_GC_REF_ARRAY) != 0) mark_array(marker, type, payload, size, 0);
+    if (type->trace != NULL) mark_call_trace(marker, type, payload, size);
 }
 
 /* --------------------------------------------------------------- the loop */
@@ -120,8 +137,24 @@ MARK_TEMPLATE uint64_t *mark_claim(cx_a64 *marked, void **table, coex_handle han
     return payload; /* NULL: a made-up handle in a root or a field, nothing to trace */
 }
 
-/* Marks the lines of a marked object and pushes what it refers to. */
-MARK_TEMPLATE void mark_trace(struct cx_marker *marker, const struct cx_type *types, uint64_t *payload, const bool shared)
+/* What helpers have spent since the last call. */
+static int64_t mark_extra(struct cx_marker *marker)
+{
+    int64_t extra = (int64_t)marker->extra;
+    marker->extra = 0;
+    return extra;
+}
+
+static void mark_settle(struct cx_marker *marker, struct cx_budget *budget)
+{
+    budget->left -= mark_extra(marker);
+    budget->forgiven += (int64_t)marker->forgiven;
+    marker->forgiven = 0;
+}
+
+/* Marks the lines of a marked object and pushes what it refers to. Takes what that cost beyond a turn from *left. */
+MARK_TEMPLATE void mark_trace(struct cx_marker *marker, const struct cx_type *types, uint64_t *payload, const bool shared,
+                              int64_t *left)
 {
     const struct cx_type *type = &types[cx_header_type(cx_a64_load_relaxed(cx_a64_at(payload - 1)))];
     uint64_t size = cx_type_payload_size(type, payload);
@@ -132,7 +165,10 @@ MARK_TEMPLATE void mark_trace(struct cx_marker *marker, const struct cx_type *ty
     if (CX_UNLIKELY(type->size == 0) && size < 512)
         words &= ((uint64_t)1 << (size / 8)) - 1; /* in a type of variable size a field past the end is not there */
     for (; words != 0; words &= words - 1) mark_field(marker, &payload[__builtin_ctzll(words)]);
-    if (CX_UNLIKELY(type->uncommon)) mark_uncommon(marker, type, payload, size);
+    if (CX_UNLIKELY(type->uncommon)) {
+        mark_uncommon(marker, type, payload, size);
+        *left -= mark_extra(marker);
+    }
 }
 
 /* The key of a waiting ephemeron? */
@@ -141,22 +177,55 @@ static void mark_look_at_watch(struct cx_marker *marker, coex_handle handle)
     if (cx_bit_test_seq(cx_world.handles.watched, cx_index_of(handle))) cx_mark_watched_key(marker, handle);
 }
 
-/* `turns` turns of both rings: in each a candidate comes in, the one that came in a round ago is marked, and the object that was marked
- * a round ago is traced. False: chunk and queues are empty. */
-MARK_TEMPLATE bool mark_turns(struct cx_marker *marker, uint64_t turns, const bool shared, const bool told)
+/* Traces an object that others may be marking beside. */
+static void mark_whole(struct cx_marker *marker, uint64_t *payload)
+{
+    int64_t left = 0;
+    mark_trace(marker, cx_type_at(&cx_world.types, 0), payload, true, &left);
+    cx_mark_spend(marker, (uint64_t)-left);
+}
+
+/* Goes on with a rest, whose handle was below it. */
+static void mark_continue(struct cx_marker *marker, coex_handle handle, uint64_t rest)
+{
+    uint64_t *payload = cx_handle_payload(&cx_world.handles, handle);
+    const struct cx_type *type = cx_type_at(&cx_world.types, cx_header_type(cx_header_read(payload)));
+    uint64_t size = cx_type_payload_size(type, payload), index = rest & CX_GREY_REST_INDEX;
+    switch (rest & (CX_GREY_REST | CX_GREY_REST_KIND)) {
+    case CX_REST_ARRAY:
+        mark_array(marker, type, payload, size, index);
+        break;
+    case CX_REST_FAR:
+        mark_far(marker, type, payload, size, index);
+        break;
+    case CX_REST_OBJECT:
+        mark_whole(marker, payload);
+        break;
+    default:
+        cx_mark_watched_key(marker, handle);
+        break;
+    }
+}
+
+static bool mark_has_entries(const struct cx_marker *marker) { return marker->chunk != NULL && marker->chunk->count != 0; }
+
+/* Turns of both rings, until the budget is spent: in each a candidate comes in, the one that came in a round ago is marked, and
+ * the object that was marked a round ago is traced. Returns false if chunk and queues are empty. */
+MARK_TEMPLATE bool mark_turns(struct cx_marker *marker, struct cx_budget *budget, const bool shared, const bool told)
 {
     cx_a64 *const marked = cx_world.handles.marked;
     void **const table = cx_world.handles.table;
     const struct cx_type *const types = cx_type_at(&cx_world.types, 0);
     uint32_t turn = marker->turn, queued = marker->queued;
     uint64_t count = 0;
-    for (; turns != 0; turns--) {
+    int64_t left = budget->left;
+    for (; left > 0; left -= CX_COST_TURN) {
         uint32_t place = turn++ % CX_MARK_QUEUE;
         uint64_t *object = marker->object_queue[place];
         if (object != NULL) {
             queued--;
             if (told) cx_world.events.tell(CX_DETAIL_TRACED, cx_header_handle(object[-1]), (uintptr_t)object);
-            mark_trace(marker, types, object, shared);
+            mark_trace(marker, types, object, shared, &left);
             marker->object_queue[place] = NULL;
         }
         coex_handle candidate = marker->table_queue[place];
@@ -165,7 +234,10 @@ MARK_TEMPLATE bool mark_turns(struct cx_marker *marker, uint64_t turns, const bo
             if (told) cx_world.events.tell(object != NULL ? CX_DETAIL_MARKED : CX_DETAIL_MET_AGAIN, candidate, 0);
             marker->object_queue[place] = object;
             if (object != NULL) {
-                if (CX_UNLIKELY(cx_a32_load_seq(&cx_world.watching) != 0)) mark_look_at_watch(marker, candidate);
+                if (CX_UNLIKELY(cx_a32_load_seq(&cx_world.watching) != 0)) {
+                    mark_look_at_watch(marker, candidate);
+                    left -= mark_extra(marker);
+                }
                 __builtin_prefetch(object - 1);
                 __builtin_prefetch(object + 1); /* a small object may lie across two cache lines */
                 count++;
@@ -174,31 +246,45 @@ MARK_TEMPLATE bool mark_turns(struct cx_marker *marker, uint64_t turns, const bo
             }
         }
         candidate = 0;
-        while (marker->chunk != NULL && marker->chunk->count != 0) {
+        if (mark_has_entries(marker)) {
             candidate = marker->chunk->entry[--marker->chunk->count];
-            if (CX_LIKELY((candidate & CX_GREY_INDEX) == 0)) {
+            if (CX_LIKELY((candidate & CX_GREY_REST) == 0)) {
                 __builtin_prefetch(&marked[cx_index_of(candidate) / 64], 1);
                 __builtin_prefetch(&table[cx_index_of(candidate)]);
                 queued++;
-                break;
+            } else { /* a step of it, and the queues turn on */
+                mark_continue(marker, marker->chunk->entry[--marker->chunk->count], candidate);
+                left -= mark_extra(marker);
+                candidate = 0;
             }
-            mark_continue_array(marker, candidate);
-            candidate = 0;
         }
         marker->table_queue[place] = candidate;
-        if (CX_UNLIKELY(queued == 0)) break;
+        if (CX_UNLIKELY(queued == 0) && !mark_has_entries(marker)) break;
     }
     marker->turn = turn;
     marker->queued = queued;
     marker->marked += count;
-    return queued != 0;
+    budget->left = left;
+    mark_settle(marker, budget);
+    return queued != 0 || mark_has_entries(marker);
 }
 
-/* False: everything in reach of the own chunk is done. */
-static bool mark_run(struct cx_marker *marker, uint64_t turns)
+/* Returns false if everything in reach of the own chunk is done. */
+static bool mark_run(struct cx_marker *marker, struct cx_budget *budget)
 {
-    if (cx_event_wants(&cx_world.events, 2)) return mark_turns(marker, turns, true, true);
-    return marker->shared ? mark_turns(marker, turns, true, false) : mark_turns(marker, turns, false, false);
+    if (cx_event_wants(&cx_world.events, 2)) return mark_turns(marker, budget, true, true);
+    return marker->shared ? mark_turns(marker, budget, true, false) : mark_turns(marker, budget, false, false);
+}
+
+/* Does a step of a rest that no chunk was had for. Returns false if there is none. */
+static bool mark_take_rest(struct cx_marker *marker, struct cx_budget *budget)
+{
+    coex_handle handle;
+    uint64_t rest;
+    if (!cx_grey_take_rest(&cx_world.grey, &handle, &rest)) return false;
+    mark_continue(marker, handle, rest);
+    mark_settle(marker, budget);
+    return true;
 }
 
 /* Another chunk of the shared list in place of the empty one. */
@@ -219,41 +305,53 @@ static void mark_allow_assist_gct(struct cx_marker *marker)
     cx_a32_store_release(&cx_world.grey.assist_allowed, 1);
 }
 
-/* Goes through what was spilled into the grey bitmap; false: nothing was. */
-static bool mark_take_spilled_gct(struct cx_marker *marker)
+/* Reads on in the grey bitmap, and queues the first handle that was spilled there. Returns false if the bitmap is read to its end
+ * and nothing was spilled since. */
+static bool mark_take_spilled_gct(struct cx_marker *marker, struct cx_budget *budget)
 {
     struct cx_handles *handles = &cx_world.handles;
-    if (cx_a32_exchange_acq_rel(&cx_world.grey.spilled, 0) == 0) return false;
+    if (!marker->spilling) {
+        if (cx_a32_exchange_acq_rel(&cx_world.grey.spilled, 0) == 0) return false;
+        marker->spilling = true;
+        marker->spill_word = 0;
+    }
     uint64_t words = cx_a64_load_acquire(&handles->committed) / 64;
-    for (uint64_t word = 0; word < words; word++) {
-        if (cx_a64_load_relaxed(&handles->grey[word]) == 0) continue;
-        uint64_t bits = cx_a64_exchange_acq_rel(&handles->grey[word], 0);
-        for (; bits != 0; bits &= bits - 1) {
-            /* Straight into the queue, which is empty: there may be no chunk for it. */
-            marker->table_queue[marker->turn % CX_MARK_QUEUE] = word * 64 + (uint64_t)__builtin_ctzll(bits);
-            marker->queued = 1;
-            while (mark_run(marker, UINT64_MAX)) {
-            }
-        }
+    for (; marker->spill_word < words && cx_budget_is_left(budget); marker->spill_word++) {
+        uint64_t bits = cx_a64_load_acquire(&handles->grey[marker->spill_word]);
+        cx_budget_spend(budget, CX_COST_WORD);
+        if (bits == 0) continue;
+        cx_a64_and_acq_rel(&handles->grey[marker->spill_word], ~(bits & -bits));
+        /* Straight into the queue, which is empty: there may be no chunk for it. */
+        marker->table_queue[marker->turn % CX_MARK_QUEUE] = marker->spill_word * 64 + (uint64_t)__builtin_ctzll(bits);
+        marker->queued = 1;
+        return true;
+    }
+    marker->spilling = marker->spill_word < words;
+    return true;
+}
+
+bool cx_mark_some_gct(struct cx_marker *marker, struct cx_budget *budget)
+{
+    mark_allow_assist_gct(marker);
+    while (cx_budget_is_left(budget)) {
+        if (mark_run(marker, budget)) continue; /* the budget is spent */
+        cx_budget_spend(budget, CX_COST_LOCK);
+        if (mark_take_rest(marker, budget) || mark_take_chunk(marker) || mark_take_spilled_gct(marker, budget)) continue;
+        if (cx_grey_is_quiet(&cx_world.grey)) /* INV-GREY-2 */
+            return false;
+        cx_os_sleep_ns(5000); /* an assistant has the rest, and is done in some microseconds */
+        return true;
     }
     return true;
 }
 
-bool cx_mark_some_gct(struct cx_marker *marker, uint64_t turns)
-{
-    mark_allow_assist_gct(marker);
-    if (mark_run(marker, turns) || mark_take_chunk(marker) || mark_take_spilled_gct(marker)) return true;
-    if (cx_grey_is_quiet(&cx_world.grey)) /* INV-GREY-2 */
-        return false;
-    cx_os_sleep_ns(5000); /* an assistant has the rest, and is done in some microseconds */
-    return true;
-}
-
-/* Empties the queues, INV-MARK-2: marked objects are traced, candidates go back. */
+/* Empties the queues, INV-MARK-2: marked objects become rests, candidates go back. */
 static void mark_empty_queues(struct cx_marker *marker)
 {
     for (uint32_t i = 0; i < CX_MARK_QUEUE; i++) {
-        if (marker->object_queue[i] != NULL) mark_trace(marker, cx_type_at(&cx_world.types, 0), marker->object_queue[i], true);
+        uint64_t *object = marker->object_queue[i];
+        if (object != NULL && !cx_mark_push_rest(marker, cx_header_handle(cx_header_read(object)), CX_REST_OBJECT))
+            mark_whole(marker, object);
         if (marker->table_queue[i] != 0) cx_mark_push(marker, marker->table_queue[i]);
         marker->object_queue[i] = NULL;
         marker->table_queue[i] = 0;
@@ -272,7 +370,11 @@ bool cx_mark_assist_self(uint64_t nanoseconds, cx_a64 *marked)
     if (marker.chunk == NULL) return false;
     uint64_t until = cx_os_now_ns() + nanoseconds;
     bool more = true;
-    while (more && cx_os_now_ns() < until) more = mark_run(&marker, MARK_TURNS_PER_LOOK) || mark_take_chunk(&marker);
+    while (more && cx_os_now_ns() < until) {
+        struct cx_budget budget = cx_budget_of(MARK_TURNS_PER_LOOK * CX_COST_TURN);
+        more = mark_run(&marker, &budget) || mark_take_rest(&marker, &budget) || mark_take_chunk(&marker);
+        cx_budget_check(&budget, "assist");
+    }
     mark_empty_queues(&marker);
     cx_a64_add_relaxed(marked, marker.marked);
     cx_marker_fini(&marker);
@@ -283,7 +385,7 @@ bool cx_mark_assist_self(uint64_t nanoseconds, cx_a64 *marked)
 
 /* ------------------------------------------------------------------ roots */
 
-static bool mark_frozen_chunk_gct(struct cx_marker *marker, struct cx_shadow *stack)
+static bool mark_frozen_chunk_gct(struct cx_marker *marker, struct cx_shadow *stack, struct cx_budget *budget)
 {
     struct cx_span span;
     if (!cx_shadow_claim_gct(stack, &span)) return false;
@@ -296,6 +398,7 @@ static bool mark_frozen_chunk_gct(struct cx_marker *marker, struct cx_shadow *st
             cx_mark_push(marker, handle);
     }
     cx_shadow_finish_gct(stack, span);
+    cx_budget_spend(budget, (span.to - span.from) * CX_COST_WORD);
     return true;
 }
 
@@ -315,13 +418,13 @@ static bool mark_freeze_suspended_gct(struct cx_shadow *stack)
     return true;
 }
 
-bool cx_mark_frozen_gct(struct cx_marker *marker, uint64_t *at)
+bool cx_mark_frozen_gct(struct cx_marker *marker, uint64_t *at, struct cx_budget *budget)
 {
     uint32_t count = cx_a32_load_acquire(&cx_world.stacks.count);
-    for (int chunks = 0; *at < count && chunks < MARK_FROZEN_CHUNKS; chunks++) {
+    while (*at < count && cx_budget_is_left(budget)) {
         struct cx_shadow *stack = cx_stack_at(&cx_world.stacks, (uint32_t)*at);
-        while (*at < count && mark_freeze_suspended_gct(stack) && !mark_frozen_chunk_gct(marker, stack))
-            stack = cx_stack_at(&cx_world.stacks, (uint32_t)++ * at);
+        cx_budget_spend(budget, CX_COST_ENTRY);
+        if (mark_freeze_suspended_gct(stack) && !mark_frozen_chunk_gct(marker, stack, budget)) ++*at;
     }
     return *at < count;
 }

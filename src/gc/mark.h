@@ -11,13 +11,19 @@
  *             collector is alone it sets bits by plain reads and writes, which is worth a third of its speed. A mutator that wants
  *             to help asks; the collector sees that between two chunks, goes over to atomic operations for the rest of the cycle,
  *             and only then (release, acquire) says that helping is allowed.
- * INV-MARK-2  A marker leaves nothing in its queues: what it does not trace it hands back as candidates that are not marked yet. */
+ * INV-MARK-2  A marker leaves nothing in its queues: it hands back candidates that are not marked yet, and rests (grey.h) of
+ *             objects that are marked and not traced to their end.
+ *
+ * The marker spends from the budget of its slice (budget.h): turns in the loop, and all that an object costs beyond its turn in
+ * `extra`. An array, a list of far reference offsets and the ephemerons of one key are read CX_MARK_STEP entries at a time; the
+ * rest is queued. One call of an embedder's trace function is one piece, however long it takes. */
 #ifndef CX_GC_MARK_H
 #define CX_GC_MARK_H
 
+#include "gc/budget.h"
 #include "gc/thread.h"
 
-enum { CX_MARK_QUEUE = 16, CX_MARK_ARRAY_STEP = 1024 };
+enum { CX_MARK_QUEUE = 16, CX_MARK_STEP = 1024 };
 
 struct cx_marker {
     struct cx_chunk *chunk;
@@ -27,6 +33,10 @@ struct cx_marker {
     uint32_t queued; /* places in use */
     coex_handle table_queue[CX_MARK_QUEUE];
     uint64_t *object_queue[CX_MARK_QUEUE];
+    uint64_t extra;    /* units that were spent beyond turns, and not yet taken from a budget */
+    uint64_t forgiven; /* units that could not be cut (INV-BUDGET-1), likewise */
+    bool spilling;     /* the collector reads the grey bitmap, and is at word `spill_word` */
+    uint64_t spill_word;
 };
 
 /* Where a reader of lists that change meanwhile is. */
@@ -43,16 +53,23 @@ static inline void cx_mark_push(struct cx_marker *marker, coex_handle handle)
     cx_grey_push(&cx_world.grey, &marker->chunk, handle);
 }
 
-/* Traces for about `turns` turns; false: nothing is left in reach: own chunk, shared list, spilled bits, other markers. */
-bool cx_mark_some_gct(struct cx_marker *marker, uint64_t turns);
+/* Spends units on something that a turn of the queue does not pay for. */
+static inline void cx_mark_spend(struct cx_marker *marker, uint64_t units) { marker->extra += units; }
+
+/* Queues what is left of a marked object, with `rest` as in grey.h. Returns false if there is no memory for it. */
+bool cx_mark_push_rest(struct cx_marker *marker, coex_handle handle, uint64_t rest);
+
+/* Traces until the budget is spent. Returns false if nothing is left in reach: own chunk, shared list, rests, spilled bits, other
+ * markers. */
+bool cx_mark_some_gct(struct cx_marker *marker, struct cx_budget *budget);
 /* Traces candidates of the shared list for about `nanoseconds`; false: there were none. */
 bool cx_mark_assist_self(uint64_t nanoseconds, cx_a64 *marked);
-/* Reads frozen frames, a few chunks at a time; *at goes over the threads. False: all are read. */
-bool cx_mark_frozen_gct(struct cx_marker *marker, uint64_t *at);
+/* Reads frozen frames; *at goes over the stacks. Returns false if all are read. */
+bool cx_mark_frozen_gct(struct cx_marker *marker, uint64_t *at, struct cx_budget *budget);
 
 /* The marker that a trace function is called for; NULL: somebody else visits the references. */
 struct cx_marker *cx_visitor_marker(coex_gc_visitor *visitor);
-/* Who is told when a watched key is marked (weak.h). Set at init. */
+/* Who is told when a watched key is marked (weak.h), or when ephemerons of one are left over. Set at init. */
 extern void (*cx_mark_watched_key)(struct cx_marker *marker, coex_handle key);
 
 /* Calls `visit` with each reference of an object: the field's offset and what is in it. For verifiers and dumps. */

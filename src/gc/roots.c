@@ -5,7 +5,10 @@
 #include "gc/error.h"
 #include "gc/table.h"
 
-enum { ROOTS_PIECE = 256 }; /* entries read in one critical section */
+enum {
+    ROOTS_PIECE = 256,            /* entries read in one critical section */
+    ROOTS_COST = 4 * CX_COST_WORD /* a key, a value, and the cell of every other entry or so */
+};
 
 struct cx_roots {
     cx_mutex lock;
@@ -123,27 +126,22 @@ static coex_handle roots_reference(const struct cx_roots *roots, const struct cx
     return cx_is_reference(value) ? value : 0;
 }
 
-/* A table may be rebuilt between two pieces: begin it again, marking twice does no harm. */
-bool cx_roots_mark_gct(struct cx_marker *marker, struct cx_mark_cursor *cursor)
+static void roots_push(void *marker, uint64_t cell, uint64_t pins, coex_handle handle)
 {
-    struct cx_roots *roots = cx_world.roots;
-    const struct cx_table *table = cursor->list == 0 ? &roots->cells : &roots->pins;
-    cx_mutex_lock(&roots->lock);
-    if (cursor->version != table->version) {
-        cursor->version = table->version;
-        cursor->at = 0;
+    (void)cell;
+    (void)pins;
+    cx_mark_push(marker, handle);
+}
+
+/* A table may be rebuilt between two pieces: it is begun again, marking twice does no harm. */
+bool cx_roots_mark_gct(struct cx_marker *marker, struct cx_mark_cursor *cursor, struct cx_budget *budget)
+{
+    bool more = true, anew;
+    while (more && cx_budget_is_left(budget)) {
+        more = cx_roots_read(cursor, &anew, roots_push, marker, true);
+        cx_budget_spend(budget, CX_COST_LOCK + ROOTS_PIECE * ROOTS_COST);
     }
-    uint64_t end = cursor->at + ROOTS_PIECE < table->size ? cursor->at + ROOTS_PIECE : table->size;
-    for (; cursor->at < end; cursor->at++) {
-        const struct cx_table_entry *entry = &table->entry[cursor->at];
-        coex_handle handle = cx_table_is_live(entry) ? roots_reference(roots, table, entry) : 0;
-        if (handle != 0) cx_mark_push(marker, handle);
-    }
-    bool more = cursor->at < table->size;
-    cx_mutex_unlock(&roots->lock);
-    if (more) return true;
-    *cursor = (struct cx_mark_cursor){.list = cursor->list + 1};
-    return cursor->list < 2;
+    return more;
 }
 
 bool cx_roots_read(struct cx_mark_cursor *cursor, bool *anew, cx_root_reader read, void *context, bool lock)

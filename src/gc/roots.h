@@ -22,8 +22,8 @@ bool cx_roots_unpin_self(struct cx_thread *self, coex_handle handle);
 void cx_roots_count_pins(uint64_t *objects, uint64_t *pins);
 uint64_t cx_roots_pins_of(coex_handle handle); /* how often it is pinned */
 
-/* Pushes what is in the cells, and pinned objects, a piece at a time. False: that was the end. */
-bool cx_roots_mark_gct(struct cx_marker *marker, struct cx_mark_cursor *cursor);
+/* Pushes what is in the cells, and pinned objects. Returns false at the end. */
+bool cx_roots_mark_gct(struct cx_marker *marker, struct cx_mark_cursor *cursor, struct cx_budget *budget);
 /* For those who look at the heap: calls `read` with what is in each cell (`cell` is its address) and with pinned objects (`cell` 0, and how
  * often), a piece at a time. cursor->list is 0 for cells, 1 for pins. *anew: this list is read from its beginning again, forget what came
  * of it before. False: that was the end. Without `lock` only in a process that stands still. */

@@ -5,7 +5,8 @@
 
 enum { SWEEP_HOARD_MOST = 1 << 26 }; /* handles kept out of use in stale mode: half a gigabyte of table */
 
-/* The slots of dead handles become NULL, pages of large objects go back. The objects themselves are not touched. Returns objects. */
+/* The slots of dead handles become NULL, and runs of large objects are retired (large.h). The objects themselves are not touched.
+ * Returns objects. */
 static uint64_t sweep_slots(uint64_t word, uint64_t dead, uint64_t *large_bytes)
 {
     void **slots = &cx_world.handles.table[word * 64];
@@ -22,13 +23,14 @@ static uint64_t sweep_slots(uint64_t word, uint64_t dead, uint64_t *large_bytes)
                          cx_header_type(*cx_header_of(payload)), cx_a64_load_relaxed(&cx_world.cycle));
         cx_aptr_store_relaxed(slot, NULL);
         if (CX_UNLIKELY(cx_large_contains(&cx_world.heap.large, payload)))
-            *large_bytes += cx_heap_give_large(&cx_world.heap, payload);
+            *large_bytes += cx_large_retire(&cx_world.heap.large, payload);
     }
     return objects;
 }
 
-static void sweep_word(struct cx_handles *handles, uint64_t word, struct cx_swept *swept)
+static void sweep_word(struct cx_handles *handles, uint64_t word, struct cx_swept *swept, struct cx_budget *budget)
 {
+    cx_budget_spend(budget, CX_COST_SWEEP_WORD);
     uint64_t allocated = cx_a64_load_acquire(&handles->allocated[word]); /* before the others: INV-HANDLE-2 */
     if (allocated == 0) return;
     CX_POINT("sweep-between-allocated-and-born");
@@ -37,6 +39,7 @@ static void sweep_word(struct cx_handles *handles, uint64_t word, struct cx_swep
     uint64_t dead = allocated & ~(live | before);
     if ((dead | before) == 0) return;
     swept->objects += sweep_slots(word, dead, &swept->large_bytes);
+    cx_budget_spend(budget, (uint64_t)__builtin_popcountll(dead) * CX_COST_WORD);
     /* INV-HANDLE-4: slot, then retired; retired, then allocated, then available. */
     bool keep = CX_UNLIKELY(handles->hoard) && !swept->recycle;
     cx_a64_store_release(&handles->retired[word], keep ? before | dead : dead);
@@ -48,37 +51,54 @@ static void sweep_word(struct cx_handles *handles, uint64_t word, struct cx_swep
     }
 }
 
-bool cx_sweep_handles_gct(uint64_t *at, uint64_t count, struct cx_swept *swept)
+/* In stale mode: decides whether this sweep recycles handles. */
+static void sweep_begin(struct cx_handles *handles, struct cx_swept *swept)
+{
+    uint32_t wanted = cx_a32_load_relaxed(&handles->wanted);
+    if (wanted != 0) cx_a32_cas_acq_rel(&handles->wanted, &wanted, wanted - 1);
+    swept->recycle = wanted != 0 || cx_a64_load_relaxed(&handles->retired_now) > SWEEP_HOARD_MOST;
+}
+
+bool cx_sweep_handles_gct(uint64_t *at, struct cx_swept *swept, struct cx_budget *budget)
 {
     struct cx_handles *handles = &cx_world.handles;
     uint64_t words = cx_a64_load_acquire(&handles->committed) / 64;
-    uint64_t end = *at + count < words ? *at + count : words;
-    if (*at == 0 && CX_UNLIKELY(handles->hoard)) {
-        uint32_t wanted = cx_a32_load_relaxed(&handles->wanted);
-        if (wanted != 0) cx_a32_cas_acq_rel(&handles->wanted, &wanted, wanted - 1);
-        swept->recycle = wanted != 0 || cx_a64_load_relaxed(&handles->retired_now) > SWEEP_HOARD_MOST;
+    if (*at == 0 && CX_UNLIKELY(handles->hoard)) sweep_begin(handles, swept);
+    while (cx_budget_is_left(budget)) {
+        if (CX_UNLIKELY(cx_large_has_retired(&cx_world.heap.large))) {
+            CX_POINT("sweep-before-discard");
+            cx_heap_give_retired_gct(&cx_world.heap, budget);
+        } else if (*at < words) {
+            sweep_word(handles, (*at)++, swept, budget);
+        } else {
+            cx_a64_add_relaxed(&handles->recycled, swept->recycled);
+            cx_a64_store_relaxed(&handles->retired_now, swept->retired);
+            return false;
+        }
     }
-    for (; *at < end; ++*at) sweep_word(handles, *at, swept);
-    if (*at < words) return true;
-    cx_a64_add_relaxed(&handles->recycled, swept->recycled);
-    cx_a64_store_relaxed(&handles->retired_now, swept->retired);
-    return false;
+    return true;
 }
 
-/* Words of handles first, then as many blocks at a time as have about as many words. */
-bool cx_sweep_clear_gct(struct cx_sweep_clear *clear, uint64_t count)
+/* Words of handles first, then blocks. `spilled` stays set until the grey bitmap is clear: a fork in between clears it again. */
+bool cx_sweep_clear_gct(struct cx_sweep_clear *clear, struct cx_budget *budget)
 {
     struct cx_handles *handles = &cx_world.handles;
+    bool spilled = cx_a32_load_acquire(&cx_world.grey.spilled) != 0;
     if (clear->at == 0) {
         clear->words = cx_a64_load_acquire(&handles->committed) / 64;
         clear->blocks = cx_a32_load_acquire(&cx_world.heap.count);
     }
-    uint64_t end = clear->at + count;
-    for (; clear->at < end && clear->at < clear->words; clear->at++) {
+    for (; clear->at < clear->words && cx_budget_is_left(budget); clear->at++) {
         cx_a64_store_relaxed(&handles->born[clear->at], 0);
         cx_a64_store_relaxed(&handles->marked[clear->at], 0);
+        if (CX_UNLIKELY(spilled)) cx_a64_store_relaxed(&handles->grey[clear->at], 0);
+        cx_budget_spend(budget, CX_COST_WORD);
     }
-    for (; clear->at < end && clear->at < clear->words + clear->blocks; clear->at++)
+    for (; clear->at < clear->words + clear->blocks && cx_budget_is_left(budget); clear->at++) {
         cx_heap_clear_block_gct(&cx_world.heap, (uint32_t)(clear->at - clear->words));
-    return clear->at < clear->words + clear->blocks;
+        cx_budget_spend(budget, 2 * CX_LINE_WORDS * CX_COST_WORD);
+    }
+    if (clear->at < clear->words + clear->blocks) return true;
+    cx_a32_store_relaxed(&cx_world.grey.spilled, 0);
+    return false;
 }

@@ -2,6 +2,7 @@
 #ifndef CX_GC_SWEEP_H
 #define CX_GC_SWEEP_H
 
+#include "gc/budget.h"
 #include "gc/thread.h"
 
 struct cx_swept {
@@ -12,14 +13,15 @@ struct cx_swept {
     bool recycle; /* of those that are hoarded: as many as can be */
 };
 
-/* Sweeps `count` words of handles from *at on, adding to `swept`. False: that was the end. */
-bool cx_sweep_handles_gct(uint64_t *at, uint64_t count, struct cx_swept *swept);
+/* Sweeps words of handles from *at on, adding to `swept`, and gives the runs of dead large objects back. Returns false at the end:
+ * then no run is left on its way, so that whoever waits for a cycle at a limit finds the memory free. */
+bool cx_sweep_handles_gct(uint64_t *at, struct cx_swept *swept, struct cx_budget *budget);
 
-/* Born bits and HELD lines of the last cycle; for a full cycle the marks too. When all have answered IDLE, and not before. In pieces of
- * `count` words; false: that was the end. */
+/* Clears born bits and HELD lines of the last cycle; for a full cycle the marks too, and the grey bitmap if something was spilled.
+ * When all have answered IDLE, and not before. Returns false at the end. */
 struct cx_sweep_clear {
     uint64_t at, words, blocks; /* the last two are set by the first call: what comes later comes clear */
 };
-bool cx_sweep_clear_gct(struct cx_sweep_clear *clear, uint64_t count);
+bool cx_sweep_clear_gct(struct cx_sweep_clear *clear, struct cx_budget *budget);
 
 #endif

@@ -3,9 +3,7 @@
 
 #include "base/os.h"
 
-#include <string.h>
-
-enum { TABLE_FIRST = 64, TABLE_CLEAR_MAX = 4096 };
+enum { TABLE_FIRST = 64 };
 
 bool cx_table_init(struct cx_table *table)
 {
@@ -70,19 +68,4 @@ void cx_table_remove(struct cx_table *table, uint64_t key)
     if (found->key != key) return;
     *found = (struct cx_table_entry){.key = CX_TABLE_GONE};
     table->live--;
-}
-
-/* A large one is made anew, small: clearing it would take long, and the next use may need little. */
-void cx_table_clear(struct cx_table *table)
-{
-    struct cx_table_entry *fresh = table->size > TABLE_CLEAR_MAX ? cx_os_allocate(TABLE_FIRST * sizeof *fresh) : NULL;
-    if (fresh != NULL) {
-        cx_os_free(table->entry);
-        table->entry = fresh;
-        table->size = TABLE_FIRST;
-    } else if (table->used != 0) {
-        memset(table->entry, 0, (size_t)table->size * sizeof *table->entry);
-    }
-    table->used = table->live = 0;
-    table->version++;
 }

@@ -29,7 +29,6 @@ uint64_t *cx_table_get(struct cx_table *table, uint64_t key);
 /* The same; puts it in with value 0 if it is not there. NULL: no memory. */
 uint64_t *cx_table_put(struct cx_table *table, uint64_t key);
 void cx_table_remove(struct cx_table *table, uint64_t key);
-void cx_table_clear(struct cx_table *table);
 
 static inline bool cx_table_is_live(const struct cx_table_entry *entry) { return entry->key > CX_TABLE_GONE; }
 

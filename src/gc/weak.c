@@ -3,21 +3,25 @@
 
 #include "base/point.h"
 #include "gc/error.h"
-#include "gc/table.h"
 #include "gc/vector.h"
 
 #include <string.h>
 
-enum { WEAK_PIECE = 256 }; /* cells looked at in one critical section */
+enum {
+    WEAK_PIECE = 128,          /* cells looked at in one critical section */
+    WEAK_KEY_PIECE = 64,       /* ephemerons of one key taken in one */
+    WEAK_CHAIN_ENTRY = 3,      /* words */
+    WEAK_FIRST_LEAST = 1 << 19 /* bytes: where address space is short, later keys keep their values alive */
+};
 enum { WEAK_OPEN, WEAK_MARKING, WEAK_CLEARED, WEAK_STATE_MASK = 3, WEAK_ONE = 4 };
 
 struct cx_weak {
-    cx_mutex lock;           /* CX_RANK_WEAK */
-    struct cx_vector cells;  /* handles of weak references and ephemerons; under the lock */
-    uint64_t at, kept;       /* while a cycle forgets dead ones: [0, kept) stays, [at, count) is to be looked at */
-    struct cx_table waiting; /* key << 1 -> index of the first entry in `chain`, + 1; under the lock */
-    struct cx_vector chain;  /* pairs: ephemeron, next index + 1; under the lock */
-    cx_a64 word;             /* w: n << 2 | state. W: cas, collector stores. All seq */
+    cx_mutex lock;          /* CX_RANK_WEAK */
+    struct cx_vector cells; /* handles of weak references and ephemerons; under the lock */
+    uint64_t at, kept;      /* while a cycle forgets dead ones: [0, kept) stays, [at, count) is to be looked at */
+    cx_range first;         /* by the index of a key: number of its first entry in `chain`, + 1; 0: none. Under the lock */
+    struct cx_vector chain; /* entries: ephemeron, index of its key, number of the next entry + 1; under the lock */
+    cx_a64 word;            /* w: n << 2 | state. W: cas, collector stores. All seq */
     uint32_t weak_type, ephemeron_type;
 };
 
@@ -31,42 +35,75 @@ static bool weak_is_alive(coex_handle handle)
 
 /* ------------------------------------------------------------- ephemerons */
 
-/* Waits for its key. False: no memory for it. */
+/* Where the entries of a key begin; NULL: no memory. Pages of keys that nothing waits for are never touched. */
+static uint64_t *weak_first_locked(uint64_t index)
+{
+    cx_range *first = &weak_state.first;
+    size_t need = (size_t)(index + 1) * sizeof(uint64_t), ahead = first->committed * 2;
+    if (need > first->committed && !cx_range_commit(first, ahead > need && ahead <= first->reserved ? ahead : need)) return NULL;
+    return &((uint64_t *)(void *)first->base)[index];
+}
+
+static bool weak_chain_locked(coex_handle ephemeron, uint64_t index)
+{
+    struct cx_vector *chain = &weak_state.chain;
+    uint64_t *first = weak_first_locked(index), count = chain->count;
+    if (first == NULL || !cx_vector_push(chain, ephemeron) || !cx_vector_push(chain, index) || !cx_vector_push(chain, *first)) {
+        chain->count = count;
+        return false;
+    }
+    *first = chain->count / WEAK_CHAIN_ENTRY;
+    return true;
+}
+
+/* Waits for its key. Returns false if there is no memory for it. */
 static bool weak_wait_for_key(coex_handle ephemeron, coex_handle key)
 {
-    struct cx_weak *weak = &weak_state;
-    cx_mutex_lock(&weak->lock);
-    uint64_t *first = cx_table_put(&weak->waiting, cx_index_of(key) << 1);
-    bool good = first != NULL && cx_vector_push(&weak->chain, ephemeron);
-    if (good && !cx_vector_push(&weak->chain, *first)) {
-        weak->chain.count--;
-        good = false;
-    }
-    if (good) *first = weak->chain.count - 1; /* its ephemeron's index + 1 */
-    cx_mutex_unlock(&weak->lock);
+    uint64_t index = cx_index_of(key);
+    cx_mutex_lock(&weak_state.lock);
+    bool good = weak_chain_locked(ephemeron, index);
+    cx_mutex_unlock(&weak_state.lock);
     if (good) {
-        uint64_t index = cx_index_of(key);
         cx_a32_store_seq(&cx_world.watching, 1);
         cx_a64_or_seq(&cx_world.handles.watched[index / 64], (uint64_t)1 << (index % 64));
     }
     return good;
 }
 
+/* Takes ephemerons that wait for a key out of the table, WEAK_KEY_PIECE at most. *more: others are left. */
+static uint64_t weak_take_waiting(uint64_t index, coex_handle *ephemeron, bool *more)
+{
+    uint64_t count = 0;
+    cx_mutex_lock(&weak_state.lock);
+    uint64_t *first = weak_first_locked(index), at = first != NULL ? *first : 0;
+    for (; at != 0 && count < WEAK_KEY_PIECE; count++) {
+        const uint64_t *entry = cx_vector_at(&weak_state.chain, (at - 1) * WEAK_CHAIN_ENTRY);
+        ephemeron[count] = entry[0];
+        at = entry[2];
+    }
+    if (first != NULL) *first = at;
+    *more = at != 0;
+    cx_mutex_unlock(&weak_state.lock);
+    return count;
+}
+
 void cx_weak_key_marked(struct cx_marker *marker, coex_handle key)
 {
-    struct cx_weak *weak = &weak_state;
-    cx_mutex_lock(&weak->lock);
-    uint64_t *first = cx_table_get(&weak->waiting, cx_index_of(key) << 1);
-    uint64_t at = first != NULL ? *first : 0;
-    if (first != NULL) *first = 0;
-    while (at != 0) {
-        coex_handle ephemeron = *cx_vector_at(&weak->chain, at - 1);
-        at = *cx_vector_at(&weak->chain, at);
-        const uint64_t *payload = cx_handle_payload(&cx_world.handles, ephemeron);
-        coex_handle value = cx_a64_load_acquire(cx_a64_at(&payload[1]));
-        if (cx_is_reference(value)) cx_mark_push(marker, value);
-    }
-    cx_mutex_unlock(&weak->lock);
+    coex_handle ephemeron[WEAK_KEY_PIECE];
+    bool more, queued;
+    do {
+        uint64_t count = weak_take_waiting(cx_index_of(key), ephemeron, &more);
+        queued = more && cx_mark_push_rest(marker, key, CX_REST_EPHEMERONS);
+        CX_POINT("ephemerons-taken");
+        for (uint64_t i = 0; i < count; i++) {
+            const uint64_t *payload = cx_handle_payload(&cx_world.handles, ephemeron[i]);
+            coex_handle value = cx_a64_load_acquire(cx_a64_at(&payload[1]));
+            if (cx_is_reference(value)) cx_mark_push(marker, value);
+        }
+        uint64_t units = CX_COST_LOCK + count * CX_COST_ENTRY;
+        cx_mark_spend(marker, units);
+        if (more && !queued) marker->forgiven += units; /* no memory to remember the rest: all of it now */
+    } while (more && !queued);
 }
 
 /* The trace function of ephemerons: the value, if the key is alive; else it waits. */
@@ -81,6 +118,7 @@ static void weak_trace_ephemeron(const void *object, uint64_t size, coex_gc_visi
         coex_gc_visit(visitor, &payload[1]);
     } else if (marker != NULL) {
         CX_POINT("ephemeron-before-wait");
+        cx_mark_spend(marker, CX_COST_LOCK);
         if (!weak_wait_for_key(cx_header_handle(payload[-1]), key))
             coex_gc_visit(visitor, &payload[1]); /* no memory to wait: alive for this cycle */
         else if (cx_bit_test_seq(cx_world.handles.marked, cx_index_of(key)))
@@ -95,7 +133,8 @@ int cx_weak_init(void)
     struct cx_weak *weak = &weak_state;
     *weak = (struct cx_weak){0};
     uint64_t most = cx_world.handles.max;
-    if (!cx_vector_init(&weak->cells, most) || !cx_vector_init(&weak->chain, 2 * most) || !cx_table_init(&weak->waiting)) {
+    if (!cx_vector_init(&weak->cells, most) || !cx_vector_init(&weak->chain, WEAK_CHAIN_ENTRY * most) ||
+        !cx_range_reserve(&weak->first, (size_t)most * sizeof(uint64_t), WEAK_FIRST_LEAST)) {
         cx_vector_fini(&weak->chain);
         cx_vector_fini(&weak->cells);
         return cx_error_set(COEX_GC_ENOMEM, "no address space for weak references");
@@ -120,7 +159,7 @@ void cx_weak_fini(void)
 {
     struct cx_weak *weak = &weak_state;
     cx_mutex_fini(&weak->lock);
-    cx_table_fini(&weak->waiting);
+    cx_range_release(&weak->first);
     cx_vector_fini(&weak->chain);
     cx_vector_fini(&weak->cells);
 }
@@ -164,18 +203,30 @@ coex_handle cx_weak_get_self(struct cx_thread *self, cx_a64 *cell)
 
 /* ---------------------------------------------------------- the collector */
 
-void cx_weak_begin_gct(void)
+/* Forgets the last entries of the chain, WEAK_PIECE at most: their keys are not watched any more. Nobody marks meanwhile. */
+static void weak_forget_waiting_locked(struct cx_vector *chain)
 {
-    struct cx_weak *weak = &weak_state;
-    cx_mutex_lock(&weak->lock);
-    weak->chain.count = 0;
-    cx_table_clear(&weak->waiting);
-    cx_mutex_unlock(&weak->lock);
-    if (cx_a32_exchange_acq_rel(&cx_world.watching, 0) != 0) {
-        uint64_t words = cx_a64_load_acquire(&cx_world.handles.committed) / 64;
-        for (uint64_t i = 0; i < words; i++) cx_a64_store_relaxed(&cx_world.handles.watched[i], 0);
+    for (int i = 0; i < WEAK_PIECE && chain->count != 0; i++) {
+        chain->count -= WEAK_CHAIN_ENTRY;
+        uint64_t index = *cx_vector_at(chain, chain->count + 1);
+        *weak_first_locked(index) = 0;
+        cx_a64_store_relaxed(&cx_world.handles.watched[index / 64], 0);
     }
-    cx_a64_store_seq(&weak->word, WEAK_MARKING);
+}
+
+bool cx_weak_begin_gct(struct cx_budget *budget)
+{
+    struct cx_vector *chain = &weak_state.chain;
+    while (chain->count != 0) { /* read without the lock: only markers add */
+        if (!cx_budget_is_left(budget)) return false;
+        cx_mutex_lock(&weak_state.lock);
+        weak_forget_waiting_locked(chain);
+        cx_mutex_unlock(&weak_state.lock);
+        cx_budget_spend(budget, CX_COST_LOCK + WEAK_PIECE * CX_COST_ENTRY);
+    }
+    cx_a32_store_seq(&cx_world.watching, 0);
+    cx_a64_store_seq(&weak_state.word, WEAK_MARKING);
+    return true;
 }
 
 uint64_t cx_weak_mark_count_gct(void) { return cx_a64_load_seq(&weak_state.word); }
@@ -192,7 +243,8 @@ static void weak_clear_one(coex_handle handle)
     cx_a64_cas_seq(cx_a64_at(&payload[0]), &target, 0); /* INV-WEAK-3 */
 }
 
-bool cx_weak_clear_gct(uint64_t *at)
+/* Returns false if those were the last cells. */
+static bool weak_clear_piece(uint64_t *at)
 {
     struct cx_weak *weak = &weak_state;
     cx_mutex_lock(&weak->lock);
@@ -200,14 +252,24 @@ bool cx_weak_clear_gct(uint64_t *at)
     for (; *at < end; ++*at) weak_clear_one(*cx_vector_at(&weak->cells, *at));
     bool more = *at < weak->cells.count;
     cx_mutex_unlock(&weak->lock);
-    if (more) return true;
-    CX_POINT("weak-cleared");
-    cx_a64_store_seq(&weak->word, WEAK_OPEN);
-    return false;
+    return more;
 }
 
-/* What is kept moves down; what mutators add meanwhile comes at the end. */
-bool cx_weak_forget_gct(void)
+bool cx_weak_clear_gct(uint64_t *at, struct cx_budget *budget)
+{
+    while (cx_budget_is_left(budget)) {
+        bool more = weak_clear_piece(at);
+        cx_budget_spend(budget, CX_COST_LOCK + WEAK_PIECE * CX_COST_ENTRY);
+        if (more) continue;
+        CX_POINT("weak-cleared");
+        cx_a64_store_seq(&weak_state.word, WEAK_OPEN);
+        return false;
+    }
+    return true;
+}
+
+/* What is kept moves down; what mutators add meanwhile comes at the end. Returns false if those were the last cells. */
+static bool weak_forget_piece(void)
 {
     struct cx_weak *weak = &weak_state;
     CX_POINT("weak-before-forgetting");
@@ -223,6 +285,16 @@ bool cx_weak_forget_gct(void)
         weak->at = weak->kept = 0;
     }
     cx_mutex_unlock(&weak->lock);
+    return more;
+}
+
+bool cx_weak_forget_gct(struct cx_budget *budget)
+{
+    bool more = true;
+    while (more && cx_budget_is_left(budget)) {
+        more = weak_forget_piece();
+        cx_budget_spend(budget, CX_COST_LOCK + WEAK_PIECE * 2 * CX_COST_WORD);
+    }
     return more;
 }
 

@@ -18,7 +18,9 @@
  * INV-WEAK-3  Cells are cleared by compare-and-swap, before OPEN, before the sweep.
  * INV-WEAK-4  An ephemeron whose key is not alive yet waits in a table by its key, whose bit is set in the `watched` bitmap; who marks a
  *             watched key pushes the values that wait. Bit, then a look at the mark; mark, then a look at the bit (both seq): one
- *             of the two sees the other, and a chain of ephemerons costs linear time.
+ *             of the two sees the other, and a chain of ephemerons costs linear time. Ephemerons of one key are taken out of
+ *             the table a few at a time; whoever leaves some there queues the key again (CX_REST_EPHEMERONS), before the lock
+ *             of the next piece is taken, so that marking can't end before the last of them is taken.
  * INV-WEAK-5  After the decision marks don't prove life: what has a finalizer is marked then, dead as it is. So who finds a target marked
  *             looks at w again. (That a dead handle is not born again before the next cycle is MI-6.) */
 #ifndef CX_GC_WEAK_H
@@ -39,17 +41,19 @@ bool cx_weak_add(coex_handle fresh);
 coex_handle cx_weak_get_self(struct cx_thread *self, cx_a64 *cell);
 
 /* --- the collector's, in this order --- */
-void cx_weak_begin_gct(void);
+/* Forgets who waited in the last cycle. Returns false if the budget was spent before the end. */
+bool cx_weak_begin_gct(struct cx_budget *budget);
 /* n, for INV-WEAK-2. */
 uint64_t cx_weak_mark_count_gct(void);
 /* An empty round has ended that began at n: true: no get has slipped in, everything that is not alive now is dead. */
 bool cx_weak_decide_gct(uint64_t n);
-/* Clears cells, a piece at a time; false: that was the end, and the word is OPEN. */
-bool cx_weak_clear_gct(uint64_t *at);
-/* Forgets weak references and ephemerons that are dead themselves, a piece at a time. After finalizers have revived what they need. */
-bool cx_weak_forget_gct(void);
+/* Clears cells. Returns false at the end: then the word is OPEN. */
+bool cx_weak_clear_gct(uint64_t *at, struct cx_budget *budget);
+/* Forgets weak references and ephemerons that are dead themselves, after finalizers have revived what they need. Returns false at
+ * the end. */
+bool cx_weak_forget_gct(struct cx_budget *budget);
 
-/* A watched key was marked: pushes what waits for it. Any marker. */
+/* A watched key was marked: pushes what waits for it, a piece, and queues the rest. Any marker. */
 void cx_weak_key_marked(struct cx_marker *marker, coex_handle key);
 
 /* For the fork. */

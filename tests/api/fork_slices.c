@@ -5,7 +5,7 @@
  */
 #include "support/forks.h"
 
-enum { MORTALS = 2000 };
+enum { MORTALS = 6000 };
 
 static uint32_t mortals;
 static uint32_t ends[MORTALS];

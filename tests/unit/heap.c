@@ -32,8 +32,9 @@ static bool is_all(const char *bytes, size_t size, int what)
 
 static void sweep_all(void)
 {
+    struct cx_budget budget = {0};
     cx_heap_sweep_begin_gct(&heap);
-    while (cx_heap_sweep_some(&heap)) {
+    while (cx_heap_sweep_some(&heap, &budget)) {
     }
     cx_heap_sweep_end_gct(&heap);
 }
@@ -153,7 +154,8 @@ TEST(thread_that_needs_a_block_sweeps_one_for_itself)
     ck_assert_uint_eq(take_block(true), sparse);
     ck_assert_int_eq(state_of(sparse), CX_BLOCK_OWNED);
     ck_assert_int_eq(state_of(full), CX_BLOCK_USED);
-    ck_assert(!cx_heap_sweep_some(&heap));
+    struct cx_budget budget = {0};
+    ck_assert(!cx_heap_sweep_some(&heap, &budget));
     cx_heap_sweep_end_gct(&heap);
     cx_heap_fini(&heap);
 }
@@ -282,7 +284,12 @@ TEST(limit_holds_for_blocks_and_large_runs_together)
     ck_assert_ptr_null(cx_heap_take_large(&heap, 1));
     /* Refusals cost nothing, and what is given back can be had again. */
     ck_assert_uint_eq(used(), LIMITED);
-    ck_assert_uint_eq(cx_heap_give_large(&heap, run), LIMITED / 2);
+    ck_assert_uint_eq(cx_large_retire(&heap.large, run), LIMITED / 2);
+    ck_assert_uint_eq(used(), LIMITED);
+    while (cx_large_has_retired(&heap.large)) {
+        struct cx_budget budget = cx_budget_of(CX_SLICE_UNITS);
+        cx_heap_give_retired_gct(&heap, &budget);
+    }
     ck_assert_uint_eq(used(), LIMITED / 2);
     ck_assert_uint_ne(take_block(true), CX_NO_BLOCK);
     ck_assert_ptr_null(cx_heap_take_large(&heap, LIMITED / 2));
@@ -368,14 +375,60 @@ TEST(block_freed_last_is_taken_first)
     cx_heap_fini(&heap);
 }
 
+/* Returns the number of slices. */
+static unsigned trim(uint64_t keep)
+{
+    unsigned slices = 0;
+    bool more = true;
+    for (; more; slices++) {
+        struct cx_budget budget = cx_budget_of(CX_SLICE_UNITS);
+        more = cx_heap_trim_some_gct(&heap, keep, &budget);
+        cx_budget_check(&budget, "trim");
+    }
+    return slices;
+}
+
+TEST(a_trim_of_many_blocks_is_cut_into_slices_and_takes_the_coldest_first)
+{
+    enum { BLOCKS = 200 };
+    make(16 << 20, 0);
+    uint32_t blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++) blocks[i] = use_block(0x77);
+    sweep_all(); /* the block swept last is the warmest */
+    struct cx_budget budget = cx_budget_of(1);
+    ck_assert(cx_heap_trim_some_gct(&heap, 0, &budget));
+    uint64_t first = cx_a64_load_relaxed(&heap.returned) / CX_BLOCK_BYTES;
+    ck_assert_uint_le(first, 8);
+    for (uint64_t i = 0; i < BLOCKS; i++) ck_assert(is_all(address_of(blocks[i]), CX_BLOCK_BYTES, i < first ? 0 : 0x77));
+    ck_assert_uint_eq(cx_a32_load_relaxed(&heap.free_count), BLOCKS);
+    ck_assert_uint_ge(trim(0), BLOCKS * CX_BLOCK_BYTES / CX_BYTES_PER_UNIT / CX_SLICE_UNITS);
+    ck_assert_uint_eq(cx_a64_load_relaxed(&heap.returned), BLOCKS * (uint64_t)CX_BLOCK_BYTES);
+    for (int i = 0; i < BLOCKS; i++) take_block(false);
+    ck_assert_uint_eq(cx_a32_load_relaxed(&heap.count), BLOCKS);
+    cx_heap_fini(&heap);
+}
+
+TEST(a_sweep_that_meets_no_block_to_sweep_ends_its_slice)
+{
+    enum { BLOCKS = 3000 };
+    make(1 << 20, 0);
+    for (int i = 0; i < BLOCKS; i++) take_block(false); /* owned: not to be swept */
+    struct cx_budget budget = cx_budget_of(CX_SLICE_UNITS);
+    cx_heap_sweep_begin_gct(&heap);
+    while (cx_budget_is_left(&budget)) ck_assert(cx_heap_sweep_some(&heap, &budget));
+    ck_assert_uint_lt(cx_a64_load_relaxed(&heap.sweep_next), BLOCKS);
+    cx_heap_sweep_end_gct(&heap);
+    cx_heap_fini(&heap);
+}
+
 TEST(trim_keeps_warm_blocks_and_gives_the_rest_back_to_the_system)
 {
     make(1 << 20, 0);
     uint32_t blocks[8];
     for (int i = 0; i < 8; i++) blocks[i] = use_block(0x77);
     sweep_all();
-    ck_assert_uint_eq(cx_heap_trim_gct(&heap, 3 * CX_BLOCK_BYTES), 5 * CX_BLOCK_BYTES);
-    ck_assert_uint_eq(cx_heap_trim_gct(&heap, 3 * CX_BLOCK_BYTES), 0);
+    trim(3 * CX_BLOCK_BYTES);
+    ck_assert_uint_eq(trim(3 * CX_BLOCK_BYTES), 1);
     ck_assert_uint_eq(cx_a64_load_relaxed(&heap.returned), 5 * CX_BLOCK_BYTES);
     ck_assert_uint_eq(cx_a32_load_relaxed(&heap.free_count), 8);
     for (int i = 0; i < 8; i++) ck_assert(is_all(address_of(blocks[i]), CX_BLOCK_BYTES, i < 5 ? 0 : 0x77));

@@ -5,6 +5,7 @@
 
 #include "gc/large.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 static struct cx_large large;
@@ -14,6 +15,40 @@ static void make(uint64_t pages)
 {
     ck_assert_int_eq(cx_large_init(&large, pages * cx_os_page_size()), COEX_GC_OK);
     page = (uint64_t)1 << large.page_shift;
+}
+
+/* Gives a run back to the end, as one collector after the other; returns its bytes. */
+static uint64_t give(void *inside, bool poison)
+{
+    static pthread_mutex_t role = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&role);
+    uint64_t bytes = cx_large_retire(&large, inside), given = 0;
+    while (cx_large_has_retired(&large)) {
+        struct cx_budget budget = cx_budget_of(CX_SLICE_UNITS);
+        given += cx_large_give_piece(&large, poison, &budget);
+    }
+    pthread_mutex_unlock(&role);
+    expect_eq(given, bytes);
+    return bytes;
+}
+
+/* Returns the number of slices. */
+static unsigned trim(void)
+{
+    unsigned slices = 0;
+    bool more = true;
+    while (more) {
+        struct cx_budget budget = cx_budget_of(CX_SLICE_UNITS);
+        while (more && cx_budget_is_left(&budget)) {
+            if (cx_large_has_retired(&large))
+                expect_eq(cx_large_give_piece(&large, false, &budget), 0); /* it was not charged */
+            else
+                more = cx_large_trim(&large, &budget);
+        }
+        cx_budget_check(&budget, "trim");
+        slices++;
+    }
+    return slices;
 }
 
 /* The first and the last bytes of each page are enough to tell a run from what was there before. */
@@ -79,7 +114,7 @@ static void model_give(struct model_run *run)
 {
     expect_filled(run->start, run->pages, run->tag);
     model_mark(run, 1, 0);
-    expect_eq(cx_large_give(&large, run->start + 16, false), run->pages * page);
+    expect_eq(give(run->start + 16, false), run->pages * page);
     run->start = NULL;
 }
 
@@ -117,7 +152,7 @@ TEST_TIMEOUT(random_takes_and_gives_never_overlap_and_are_always_zeroed, 60)
         expect_eq(cx_large_bytes(&large, run->start), run->pages * page);
         expect_zeroed(run->start, run->pages);
         fill(run->start, run->pages, run->tag);
-        if (rng_one_in(&rng, 100)) cx_large_trim(&large);
+        if (rng_one_in(&rng, 100)) trim();
     }
     for (int i = 0; i < MODEL_RUNS; i++) {
         if (runs[i].start != NULL) model_give(&runs[i]);
@@ -151,7 +186,7 @@ TEST(run_that_was_given_back_fits_the_same_size_again)
         ck_assert_uint_ge(count, 4095 / sizes[i] - 1);
         /* Every other one, so that no two merge. */
         unsigned again = 0;
-        for (unsigned k = 0; k < count; k += 2) cx_large_give(&large, run[k], false);
+        for (unsigned k = 0; k < count; k += 2) give(run[k], false);
         while (cx_large_take(&large, sizes[i] * page) != NULL) again++;
         if (again < (count + 1) / 2)
             test_fail(__FILE__, __LINE__, "only %u of %u free runs of %" PRIu64 " pages are found again", again, (count + 1) / 2,
@@ -189,7 +224,7 @@ TEST(free_neighbours_merge_in_whatever_order_they_come)
     for (int i = 0; i < 64; i++) ck_assert_ptr_nonnull(run[i] = cx_large_take(&large, rng_between(&rng, 1, 20) * page));
     for (int i = 64; i > 0; i--) {
         int at = (int)rng_below(&rng, (uint64_t)i);
-        cx_large_give(&large, run[at], false);
+        give(run[at], false);
         run[at] = run[i - 1];
     }
     expect_one_free_run();
@@ -233,9 +268,81 @@ TEST(pages_of_a_large_run_go_back_to_the_system_at_once)
     ck_assert_ptr_nonnull(run);
     fill(run, 512, 7);
     ck_assert_uint_eq(resident_pages(run, 512), 512);
-    cx_large_give(&large, run, false);
+    give(run, false);
     ck_assert_uint_eq(resident_pages(run, 512), 0);
     ck_assert_uint_eq(cx_a64_load_relaxed(&large.returned), 512 * page);
+    cx_large_fini(&large);
+}
+
+TEST(pages_of_a_dead_run_go_back_in_pieces_that_can_be_taken_at_once)
+{
+    enum { PAGES = 4096 };
+    make(2 * PAGES);
+    char *run = cx_large_take(&large, PAGES * page), *before = run;
+    for (uint64_t i = 0; i < PAGES; i++) run[i * page] = 1;
+    ck_assert_uint_eq(cx_large_retire(&large, run + 16), PAGES * page);
+    unsigned slices = 0;
+    for (uint64_t given = 0; cx_large_has_retired(&large); slices++) {
+        struct cx_budget budget = cx_budget_of(CX_SLICE_UNITS);
+        given += cx_large_give_piece(&large, false, &budget);
+        cx_budget_check(&budget, "large");
+        expect(budget.left < CX_SLICE_UNITS / 2);
+        expect_eq(cx_a64_load_relaxed(&large.returned), given);
+        if (slices > 0) continue;
+        char *piece = cx_large_take(&large, given); /* the first piece is free, the rest of the run is not */
+        ck_assert_ptr_eq(piece, before);
+        expect_zeroed(piece, given / page);
+        cx_large_retire(&large, piece);
+    }
+    ck_assert_uint_ge(slices, PAGES * page / (CX_SLICE_UNITS * CX_BYTES_PER_UNIT));
+    expect_one_free_run();
+    cx_large_fini(&large);
+}
+
+/* Runs of five pages that are dirty, between runs that are in use, `count` of each. */
+static char **checker_board(unsigned count)
+{
+    char **runs = calloc(2 * (size_t)count, sizeof *runs);
+    for (unsigned i = 0; i < 2 * count; i++) {
+        runs[i] = cx_large_take(&large, 5 * page);
+        expect(runs[i] != NULL);
+        runs[i][0] = 1;
+    }
+    for (unsigned i = 0; i < 2 * count; i += 2) give(runs[i], false);
+    return runs;
+}
+
+TEST(a_trim_of_many_runs_is_cut_into_slices)
+{
+    enum { RUNS = 4000 };
+    make(1 << 17);
+    char **runs = checker_board(RUNS);
+    ck_assert_uint_gt(trim(), RUNS / 100);
+    ck_assert_uint_eq(cx_a64_load_relaxed(&large.returned), (uint64_t)RUNS * 5 * page);
+    /* What is clean is looked at, and nothing else: many in one slice, with the lock for a bounded number. */
+    ck_assert_uint_ge(trim(), 2 * RUNS * CX_COST_ENTRY / CX_SLICE_UNITS);
+    ck_assert_uint_eq(cx_a64_load_relaxed(&large.returned), (uint64_t)RUNS * 5 * page);
+    free(runs);
+    cx_large_fini(&large);
+}
+
+TEST(a_trim_finds_its_way_among_runs_that_merge_and_split_meanwhile)
+{
+    enum { RUNS = 500 };
+    test_rng rng = rng_from(test_seed());
+    make(1 << 17);
+    char **runs = checker_board(RUNS);
+    for (unsigned i = 1; i < 2 * RUNS; i += 2) {
+        struct cx_budget budget = cx_budget_of(CX_COST_ENTRY * (int64_t)rng_between(&rng, 1, 8));
+        cx_large_trim(&large, &budget);
+        while (cx_large_has_retired(&large)) cx_large_give_piece(&large, false, &budget);
+        if (rng_one_in(&rng, 3)) give(cx_large_take(&large, rng_between(&rng, 1, 20) * page), false);
+        give(runs[i], false);
+    }
+    trim();
+    trim();
+    expect_one_free_run();
+    free(runs);
     cx_large_fini(&large);
 }
 
@@ -246,9 +353,9 @@ TEST(trim_gives_the_pages_of_small_free_runs_back)
     char *neighbour = cx_large_take(&large, 3 * page);
     fill(run, 3, 7);
     fill(neighbour, 3, 8);
-    cx_large_give(&large, run, false);
+    give(run, false);
     ck_assert_uint_eq(resident_pages(run, 3), 3);
-    cx_large_trim(&large);
+    trim();
     ck_assert_uint_eq(resident_pages(run, 3), 0);
     expect_filled(neighbour, 3, 8);
     ck_assert_ptr_eq(cx_large_take(&large, 3 * page), run);
@@ -262,7 +369,7 @@ TEST(poison_fills_what_is_given_back_and_the_next_take_is_zeroed)
     for (uint64_t pages = 3; pages <= 300; pages *= 10) {
         char *run = cx_large_take(&large, pages * page);
         fill(run, pages, 1);
-        cx_large_give(&large, run, true);
+        give(run, true);
         expect_filled(run, pages, 0xdddddddddddddddd);
         ck_assert_ptr_eq(cx_large_take(&large, pages * page), run);
         expect_zeroed(run, pages);
@@ -280,7 +387,7 @@ static void take_and_give(unsigned index, void *seed)
         struct model_run *run = &runs[rng_below(&rng, KEEP)];
         if (run->start != NULL) {
             expect_filled(run->start, run->pages, run->tag);
-            expect_eq(cx_large_give(&large, run->start, false), run->pages * page);
+            expect_eq(give(run->start, false), run->pages * page);
             run->start = NULL;
             continue;
         }
@@ -291,7 +398,7 @@ static void take_and_give(unsigned index, void *seed)
         fill(run->start, run->pages, run->tag);
     }
     for (int i = 0; i < KEEP; i++) {
-        if (runs[i].start != NULL) cx_large_give(&large, runs[i].start, false);
+        if (runs[i].start != NULL) give(runs[i].start, false);
     }
 }
 

@@ -33,7 +33,8 @@ static void sweep_leaving(uint64_t marked)
         for (unsigned i = 0; i < CX_LINE_WORDS; i++) cx_a64_store_relaxed(&heap.blocks[block].marked[i], marked);
     }
     cx_heap_sweep_begin_gct(&heap);
-    while (cx_heap_sweep_some(&heap)) {
+    struct cx_budget budget = {0};
+    while (cx_heap_sweep_some(&heap, &budget)) {
     }
     cx_heap_sweep_end_gct(&heap);
 }
