@@ -46,7 +46,8 @@ int cx_heap_init(struct cx_heap *heap, uint64_t initial, uint64_t limit, bool po
     if (!cx_range_reserve_part(&heap->range, reserve + CX_BLOCK_BYTES, initial + CX_BLOCK_BYTES, 4))
         return cx_error_set(COEX_GC_ENOMEM, "no address space for the heap");
     heap->range.huge = true;
-    uintptr_t aligned = ((uintptr_t)heap->range.base + CX_BLOCK_BYTES - 1) & ~(uintptr_t)(CX_BLOCK_BYTES - 1);
+    /* Never the beginning of the range: a broken header may make the words before the first object look like its length. */
+    uintptr_t aligned = ((uintptr_t)heap->range.base + CX_BLOCK_BYTES) & ~(uintptr_t)(CX_BLOCK_BYTES - 1);
     heap->base = (char *)aligned;
     heap->span = heap->range.reserved - (size_t)(heap->base - heap->range.base);
     size_t most = (heap->range.reserved >> CX_BLOCK_SHIFT) * sizeof(struct cx_block);
