@@ -3,37 +3,115 @@
  * A thread gets its future as the argument of its spawn: the record that coex_gc_spawn_prepare makes keeps it alive until the new
  * thread has attached itself. The value comes back through the future, which is mutable.
  *
- * Waiting is done in native mode, where a thread may not look at the heap. So all futures share one count of those that have
- * ended: a thread looks at its future, and if there is no value yet, waits until the count is another than before it looked. */
+ * Waiting is done in native mode, where a thread may not look at the heap. So each future that runs has a task in C memory, with a
+ * condition variable of its own: the end of a future wakes those that touch it, and nobody else. A future names its task by an index and
+ * a generation, because a task serves one future after another. A generation that is over means that the result is there. */
 #include "lisp.h"
 
 #include <stdlib.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t ended_one = PTHREAD_COND_INITIALIZER;
-static uint64_t ended;   /* futures that have ended. W: with the lock, release. R: acquire, or with the lock */
-static uint64_t running; /* threads. With the lock */
+struct task {
+    pthread_cond_t ended;
+    uint32_t generation; /* futures that have ended here */
+    struct task *next;   /* of those that are free */
+    uint32_t index;
+};
 
-/* In native mode. */
-static void count_threads(int change)
+/* What a future holds instead of a pointer. */
+struct ticket {
+    uint32_t index, generation;
+};
+
+static struct {
+    pthread_mutex_t lock; /* of all the rest, and of the tasks. Taken in native mode */
+    struct task **tasks;  /* every one there is: as many as futures have ever run at a time. They stay where they are */
+    uint32_t count, room;
+    struct task *free;
+    uint64_t running; /* threads */
+    pthread_cond_t none_runs;
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .none_runs = PTHREAD_COND_INITIALIZER};
+
+/* ---------------------------------------------------- with the lock, in native mode */
+
+static bool pool_make_room(void)
 {
-    pthread_mutex_lock(&lock);
-    running += (uint64_t)change;
-    if (change < 0) __atomic_store_n(&ended, ended + 1, __ATOMIC_RELEASE);
-    pthread_cond_broadcast(&ended_one);
-    pthread_mutex_unlock(&lock);
+    if (pool.count < pool.room) return true;
+    uint32_t room = pool.room == 0 ? 16 : pool.room * 2;
+    struct task **larger = realloc(pool.tasks, room * sizeof(struct task *));
+    if (larger == NULL) return false;
+    pool.tasks = larger;
+    pool.room = room;
+    return true;
 }
 
-/* In native mode. */
-static void wait_for_another(uint64_t seen)
+/* Returns NULL if there is no memory. */
+static struct task *pool_take(void)
 {
-    pthread_mutex_lock(&lock);
-    while (ended == seen) pthread_cond_wait(&ended_one, &lock);
-    pthread_mutex_unlock(&lock);
+    struct task *task = pool.free;
+    if (task != NULL) {
+        pool.free = task->next;
+        return task;
+    }
+    task = pool_make_room() ? malloc(sizeof *task) : NULL;
+    if (task == NULL) return NULL;
+    *task = (struct task){.index = pool.count};
+    pthread_cond_init(&task->ended, NULL);
+    pool.tasks[pool.count++] = task;
+    return task;
+}
+
+/* --------------------------------------------------------------- in native mode */
+
+static bool task_begin(struct ticket *ticket)
+{
+    pthread_mutex_lock(&pool.lock);
+    struct task *task = pool_take();
+    if (task != NULL) {
+        *ticket = (struct ticket){task->index, task->generation};
+        pool.running++;
+    }
+    pthread_mutex_unlock(&pool.lock);
+    return task != NULL;
+}
+
+static void task_end(struct ticket ticket)
+{
+    pthread_mutex_lock(&pool.lock);
+    struct task *task = pool.tasks[ticket.index];
+    task->generation++;
+    task->next = pool.free;
+    pool.free = task;
+    pthread_cond_broadcast(&task->ended);
+    if (--pool.running == 0) pthread_cond_broadcast(&pool.none_runs);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+static void task_wait(struct ticket ticket)
+{
+    pthread_mutex_lock(&pool.lock);
+    struct task *task = pool.tasks[ticket.index];
+    while (task->generation == ticket.generation) pthread_cond_wait(&task->ended, &pool.lock);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+static void wait_for_all(void)
+{
+    pthread_mutex_lock(&pool.lock);
+    while (pool.running > 0) pthread_cond_wait(&pool.none_runs, &pool.lock);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+/* ------------------------------------------------------------------- the thread */
+
+/* Written before the thread starts and not after. */
+static struct ticket ticket_of(value future)
+{
+    const struct future *payload = coex_gc_handle_deref(future);
+    return (struct ticket){payload->task, payload->generation};
 }
 
 /* The future is in the first slot of the thread, where the spawn put it. */
-static void run_future(value future)
+static struct ticket run_future(value future)
 {
     struct vm vm;
     vm_enter(&vm);
@@ -41,13 +119,14 @@ static void run_future(value future)
     coex_gc_store(future, offsetof(struct future, result), result);
     coex_gc_store(future, offsetof(struct future, thunk), NIL); /* what only the thunk needed may go */
     vm_leave(&vm);
+    return ticket_of(future);
 }
 
 static void *thread_main(void *spawn)
 {
-    run_future(coex_gc_spawn_attach(spawn));
+    struct ticket ticket = run_future(coex_gc_spawn_attach(spawn));
     coex_gc_unregister_thread();
-    count_threads(-1);
+    task_end(ticket);
     return NULL;
 }
 
@@ -55,42 +134,52 @@ static void *thread_main(void *spawn)
 static bool start_thread(coex_gc_spawn *spawn)
 {
     pthread_t thread;
-    count_threads(1);
-    if (pthread_create(&thread, NULL, thread_main, spawn) != 0) {
-        count_threads(-1);
-        return false;
-    }
+    if (pthread_create(&thread, NULL, thread_main, spawn) != 0) return false;
     pthread_detach(thread);
     return true;
+}
+
+/* ------------------------------------------------------------------- primitives */
+
+/* Starts the thread of a future that is complete. Raises an error if there is no room for one more, and then the task has ended. */
+static void launch(struct vm *vm, value future, struct ticket ticket)
+{
+    coex_gc_spawn *spawn = coex_gc_spawn_prepare(future);
+    bool started = false;
+    if (spawn != NULL) COEX_GC_NATIVE(started = start_thread(spawn));
+    if (started) return;
+    if (spawn != NULL) coex_gc_spawn_cancel(spawn);
+    COEX_GC_NATIVE(task_end(ticket));
+    raise_error(vm, 0, spawn == NULL ? "no room for another thread" : "no thread could be started");
 }
 
 PRIMITIVE(do_future)
 {
     void *payload;
+    struct ticket ticket;
+    bool room;
     value *slots = coex_gc_enter_frame(1);
     slots[0] = new_object(vm, KIND_FUTURE, sizeof(struct future), &payload);
     ((struct future *)payload)->thunk = arguments[0];
-    coex_gc_spawn *spawn = coex_gc_spawn_prepare(slots[0]);
-    if (spawn == NULL) raise_error(vm, 0, "no room for another thread");
-    bool started;
-    COEX_GC_NATIVE(started = start_thread(spawn));
-    if (!started) {
-        coex_gc_spawn_cancel(spawn);
-        raise_error(vm, 0, "no thread could be started");
-    }
-    value future = slots[0];
+    COEX_GC_NATIVE(room = task_begin(&ticket));
+    if (!room) raise_out_of_memory(vm);
+    struct future *future = coex_gc_handle_deref(slots[0]);
+    future->task = ticket.index;
+    future->generation = ticket.generation;
+    launch(vm, slots[0], ticket);
+    value result = slots[0];
     coex_gc_leave_frame(slots);
-    return future;
+    return result;
 }
 
 PRIMITIVE(do_touch)
 {
-    value result = 0;
     need_kind(vm, arguments[0], KIND_FUTURE);
+    value result = coex_gc_load(arguments[0], offsetof(struct future, result));
     while (result == 0) {
-        uint64_t seen = __atomic_load_n(&ended, __ATOMIC_ACQUIRE); /* before the look at the future */
+        struct ticket ticket = ticket_of(arguments[0]);
+        COEX_GC_NATIVE(task_wait(ticket));
         result = coex_gc_load(arguments[0], offsetof(struct future, result));
-        if (result == 0) COEX_GC_NATIVE(wait_for_another(seen));
     }
     if (is_kind(result, KIND_FAILURE)) raise_value(vm, coex_gc_load(result, offsetof(struct failure, condition)));
     return result;
@@ -100,14 +189,6 @@ PRIMITIVE(do_is_realized)
 {
     need_kind(vm, arguments[0], KIND_FUTURE);
     return from_bool(coex_gc_load(arguments[0], offsetof(struct future, result)) != 0);
-}
-
-/* In native mode. */
-static void wait_for_all(void)
-{
-    pthread_mutex_lock(&lock);
-    while (running > 0) pthread_cond_wait(&ended_one, &lock);
-    pthread_mutex_unlock(&lock);
 }
 
 void futures_wait_for_all(void) { COEX_GC_NATIVE(wait_for_all()); }

@@ -79,7 +79,7 @@ struct primitive { uint64_t index; };
 struct escape { uint64_t unused; };             /* is known by its handle alone */
 struct condition { value message, irritants; }; /* what `error` raises */
 struct failure { value condition; };            /* what a protected call gives instead of a value */
-struct future { value thunk, result; };         /* mutable: result is 0 while it runs */
+struct future { value thunk, result; uint32_t task, generation; }; /* mutable: result is 0 while it runs; see futures.c */
 struct port { uint64_t index, generation; };    /* of a stream, see ports.c */
 /* clang-format on */
 

@@ -20,6 +20,14 @@
         (+ (touch left) right))))
 (print (sum 0 2000))
 
+; Futures within futures, each waiting for the next.
+(define (nest n) (if (= n 0) 0 (+ 1 (touch (future (nest (- n 1)))))))
+(print (nest 40))
+
+; Many that wait for one, and one that is touched again after its end.
+(define slow (future (nodes (tree 8))))
+(print (map touch (map (lambda (i) (future (+ i (touch slow)))) (iota 8))) (touch slow))
+
 ; A shared vector, a slot for each thread; what they drop is garbage at once.
 (define slots (make-vector 4 '()))
 (define (churn i n) (when (> n 0) (vector-set! slots i (list i n (iota 10))) (churn i (- n 1))))
