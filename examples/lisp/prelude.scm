@@ -84,7 +84,6 @@
 
 (define (string . characters) (list->string characters))
 (define (string-upcase s) (list->string (map char-upcase (string->list s))))
-(define (make-string n c) (list->string (map (lambda (i) c) (iota n))))
 (define (number? x) (integer? x))
 
 (define (string-join strings between)

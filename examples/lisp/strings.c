@@ -5,6 +5,23 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+static unsigned char need_character(struct vm *vm, value v)
+{
+    if (!is_character(v)) raise_error(vm, v, "not a character");
+    return to_character(v);
+}
+
+/* (make-string length [character]): one allocation. A string is immutable, so it is filled before the next safepoint. */
+PRIMITIVE(do_make_string)
+{
+    void *payload;
+    uint64_t length = need_index(vm, arguments[0], (uint64_t)1 << 40);
+    unsigned char c = count > 1 ? need_character(vm, arguments[1]) : ' ';
+    value string = new_object(vm, KIND_STRING, length, &payload);
+    memset(payload, c, length);
+    return string;
+}
+
 PRIMITIVE(do_string_length)
 {
     need_kind(vm, arguments[0], KIND_STRING);
@@ -128,12 +145,6 @@ PRIMITIVE(do_string_to_symbol)
     return intern_string(vm, arguments[0]);
 }
 
-static unsigned char need_character(struct vm *vm, value v)
-{
-    if (!is_character(v)) raise_error(vm, v, "not a character");
-    return to_character(v);
-}
-
 PRIMITIVE(do_char_to_integer) { return from_integer(need_character(vm, arguments[0])); }
 
 PRIMITIVE(do_integer_to_char) { return from_character((unsigned char)need_index(vm, arguments[0], 256)); }
@@ -145,6 +156,7 @@ PRIMITIVE(do_is_char_alphabetic) { return from_bool(isalpha(need_character(vm, a
 PRIMITIVE(do_is_char_numeric) { return from_bool(isdigit(need_character(vm, arguments[0]))); }
 
 const struct definition string_primitives[] = {
+    {"make-string", do_make_string, 1, 2},
     {"string-length", do_string_length, 1, 1},
     {"string-ref", do_string_ref, 2, 2},
     {"substring", do_substring, 2, 3},

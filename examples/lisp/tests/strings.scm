@@ -32,3 +32,9 @@
                            c))
                      (string->list s))))
 (print (caesar "hello, world" 13) " | " (caesar (caesar "hello, world" 13) 13))
+
+; One allocation, however long.
+(print (make-string 3 #\a) "[" (make-string 2) "]" (string-length (make-string 3000000 #\x)) (make-string 0 #\a))
+(define (try thunk) (guard (e (#t (print (error-object-message e)))) (thunk)))
+(try (lambda () (make-string -1 #\a)))
+(try (lambda () (make-string 2 "a")))
