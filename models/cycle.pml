@@ -98,12 +98,12 @@
  *   BLOCKS=n   the space that objects lie in: blocks of two lines  CHUNKS    a full buffer goes to the collector's list at once
  *   ASSIST     threads help to mark                                WEAK      a weak cell (weak.pml)
  *   STACKS     a coroutine's stack (stacks.pml)                    FINALIZERS=set   objects with a finalizer (weak.pml)
- *   SLOTS      coex_gc_set_slot
+ *   SLOTS      coex_gc_set_slot                                    CARRY     a switch of stacks takes a handle along
  * Variants
  *   EXCHANGE   a store is an exchange, and shades afterwards       BLACK_FROM_SYNC   a thread goes black at SYNC already
  * Smaller worlds
  *   LEAVES     objects have no fields                              PRIVATE   nor does a thread show them to others
- *   COARSE     a barrier reads the field and the phase at once */
+ *   COARSE     a barrier reads the field and the phase at once     FRESH     o2 may be made with o1 in it, which nobody reads */
 #if defined(POLL) && defined(MODES)
 #error "POLL goes with threads that stay in managed mode"
 #endif
@@ -141,6 +141,7 @@
 #define FLUSH_AFTER_FRAMES  35   /* a flush is asked for while there are frozen frames */
 #define SLOT_OLD            36   /* coex_gc_set_slot does not shade what it overwrites (SLOTS) */
 #define SLOT_NEW            37   /* ... what it writes, in SYNC and ROOTS */
+#define SLOT_WHITE          38   /* ... what it overwrites, if the thread is white */
 /* native mode */
 #define ENTER_CHECK         40   /* entering native mode does not look for a request */
 #define REQUEST_FIRST       41   /* the collector looks at the mode before it stores the request */
@@ -187,6 +188,8 @@
 #define SUSPENDED_SCAN     104   /* marking may end while a suspended stack is not done */
 #define DESTROY_SCAN       105   /* what a destroyed stack holds is not scanned */
 #define START_DONE         106   /* Start leaves stacks done */
+#define KEEP_FROZEN        107   /* a white thread that leaves a stack forgets which frames of it are frozen */
+#define ANSWER_FREEZE      108   /* a thread that answers ROOTS on a stack that is done freezes nothing */
 /* weak references (WEAK) */
 #define GET_SHADE          110   /* a get does not shade */
 #define GET_SWAP_FIRST     111   /* a get shades, and then counts itself */
@@ -301,7 +304,11 @@ byte done[SHADOWS];              /* the collector has scanned the frames below. 
 #else
 #define ROOTED(t) (frame[BASE(t)] | frame[BASE(t) + 1] | frame[BASE(t) + 2])
 #endif
+#ifdef STACKS
+#define DEPTH(t) (ON(t) == COROUTINE -> FRAMES : OTHER_FRAMES)
+#else
 #define DEPTH(t) (ON(t) == 0 -> FRAMES : OTHER_FRAMES)
+#endif
 #define FROZEN(s) (lo[s] < hi[s])
 #else
 #define TOP(t)    frame[t]
@@ -481,17 +488,20 @@ inline answer_idle(t)
 }
 
 #ifdef WATERMARK
-inline freeze(s, end) { lo[s] = 0; hi[s] = end; done[s] = 0; FREEZE_DONE(s) }
+/* INV-SHADOW-3: a freeze drops nothing that is frozen: the collector has not begun to read, and the
+ * new range ends no lower. (A thread that answers has just shaded its top frame.) */
+inline freeze(s, end)
+{
+  assert(!FROZEN(s) || lo[s] == 0 && done[s] == 0 && hi[s] <= top[s] + 1);
+  lo[s] = 0; hi[s] = end; done[s] = 0; FREEZE_DONE(s)
+}
 
-/* The frames of the stack that t is on, below `end`. If a black thread was on it and has frozen it in this cycle, what lies above is to
- * be scanned, and nothing is frozen anew. */
+/* The frames of the stack that t is on, below `end`. A black thread may have been on it in this cycle
+ * and have frozen some of them: these stay frozen, and so become those above. */
 inline answer_frames(t, end)
 {
   if
-  :: STACK_IS_DONE(ON(t)) ->
-       gi = hi[ON(t)];
-       do :: gi <= top[ON(t)] -> buffer[t] = buffer[t] | (frame[BASE(t) + gi] & ~marked); gi++ :: else -> break od;
-       gi = 0
+  :: STACK_IS_DONE(ON(t)) && without(ANSWER_FREEZE)
   :: else -> freeze(ON(t), end)
   fi
 }
@@ -559,6 +569,16 @@ inline pick(var, set)
 
 inline put_into_frame(h) { TOP(me) = (me < LOCALS -> TOP(me) | SET(h) : SET(h)) }
 
+/* A switch may take a handle along: an argument of what runs there, or a result. It may be out of any
+ * frame of the stack that is left, as arguments are, or a fresh object with such a handle in it. */
+#ifdef CARRY
+inline take_along() { pick_or_null(old[me], ROOTED(me)) }
+inline put_down()   { atomic { if :: old[me] != 0 -> put_into_frame(old[me]); old[me] = 0 :: else fi } }
+#else
+inline take_along() { skip }
+inline put_down()   { skip }
+#endif
+
 /* ---- allocation ---- */
 
 #ifdef WORDS
@@ -583,7 +603,9 @@ inline allocate()
   :: (UNUSED & ~MUTABLE) != 0 -> h = LOWEST(UNUSED & ~MUTABLE)
   fi;
 #endif
-#ifndef LEAVES
+#ifdef FRESH
+  if :: h == 2 -> pick_or_null(v, ROOTED(me) & SET(1)) :: else fi;
+#elif !defined(LEAVES)
   pick_or_null(v, ROOTED(me));
 #endif
   d_step {
@@ -800,7 +822,7 @@ end:
 #ifndef PRIVATE
   :: atomic { LOADABLE(0) -> load(0) }
 #endif
-#ifndef LEAVES
+#if !defined(LEAVES) && !defined(FRESH)
   :: atomic { IN(ROOTED(me), 1) && LOADABLE(1) -> load(1) }
   :: atomic { IN(ROOTED(me), 2) && LOADABLE(2) -> load(2) }
 #if HANDLES > 2
@@ -897,12 +919,16 @@ again:
        :: top[ON(me)] > 1 -> x = BASE(me) + top[ON(me)] - 2
 #ifdef STACKS
        :: stack_state[OTHER(me)] == SUSPENDED -> x = OTHER(me) * FRAMES + top[OTHER(me)]
+#if FRAMES > 1
+       :: stack_state[OTHER(me)] == SUSPENDED && top[OTHER(me)] > 0 -> x = OTHER(me) * FRAMES
+#endif
 #endif
        fi;
-       pick_or_null(h, frame[x]); pick_or_null(v, ROOTED(me));
+       if :: me < LOCALS -> pick_or_null(h, frame[x]) :: else -> h = (frame[x] == 0 -> 0 : LOWEST(frame[x])) fi;
+       pick_or_null(v, ROOTED(me));
        d_step {
          old[me] = h;
-         if :: colour[me] == BLACK && !without(SLOT_OLD) -> shade_old() :: else fi;
+         if :: barrier[me] && !without(SLOT_OLD) && (colour[me] == BLACK || !without(SLOT_WHITE)) -> shade_old() :: else fi;
          if :: barrier[me] && !without(SLOT_NEW) -> shade_new() :: else fi;
          frame[x] = (me < LOCALS -> frame[x] & ~SET(h) : 0) | SET(v);
          printf("T%d: sets a slot of frame %d from o%d to o%d\n", me, x, h, v);

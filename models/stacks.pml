@@ -4,11 +4,14 @@
  *     state        SUSPENDED, ACTIVE (a thread is on it), TAKEN (the collector freezes it)
  *     stack_done   in this cycle it was frozen, or scanned; Start makes all not done
  *
- * INV-STACK-1  What a black thread switches away from is done; what a white one leaves is not, and nothing of it is frozen.
+ * INV-STACK-1  What a black thread switches away from is done; what a white one leaves is not.
  * INV-STACK-2  A black thread that switches to a stack that is not done freezes all of it, and then runs the return barrier for
  *              its top frame, with no safepoint in between.
  * INV-STACK-3  In MARK the collector freezes suspended stacks that are not done; a switch waits for that. A flush is asked for
- *              when every stack is done and read. */
+ *              when every stack is done and read.
+ * INV-STACK-4  What is frozen stays frozen for the rest of the cycle, whoever enters and leaves the
+ *              stack. A black thread may have taken a handle out of a frozen frame, with nothing
+ *              else to vouch for it. */
 
 #if defined(SPAWN) || !defined(WATERMARK)
 #error "STACKS needs WATERMARK, and threads that stay"
@@ -45,10 +48,13 @@ bit  stack_done[SHADOWS];
 /* Compare-and-swap of the state makes the other stack this thread's; then it leaves the one that it is on, and enters the other. */
 inline switch_stack()
 {
-  atomic { CAN_SWITCH(OTHER(me)) -> v2 = OTHER(me); stack_state[v2] = ACTIVE; printf("T%d: switches to stack %d\n", me, v2) };
+  atomic { CAN_SWITCH(OTHER(me)) -> v2 = OTHER(me); stack_state[v2] = ACTIVE; take_along();
+    printf("T%d: switches to stack %d with o%d\n", me, v2, old[me]) };
   atomic {
     if
-    :: colour[me] == WHITE && !without(WHITE_LEAVES) -> stack_done[ON(me)] = 0; lo[ON(me)] = 0; hi[ON(me)] = 0; done[ON(me)] = 0
+    :: colour[me] == WHITE && !without(WHITE_LEAVES) ->
+         stack_done[ON(me)] = 0;
+         if :: without(KEEP_FROZEN) -> lo[ON(me)] = 0; hi[ON(me)] = 0; done[ON(me)] = 0 :: else fi
     :: else
     fi;
     stack_state[ON(me)] = SUSPENDED };
@@ -61,6 +67,7 @@ inline switch_stack()
 #if WITHOUT != ENTER_BARRIER
   thaw();
 #endif
+  put_down();
   x = 0
 }
 
