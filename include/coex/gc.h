@@ -314,7 +314,10 @@ COEX_API void coex_gc_mutex_lock(pthread_mutex_t *mutex);
 /* -------------------------------------------------------------- coroutines */
 
 /* A language with green threads has a shadow stack for each. A thread is on one stack at a time, at first on its own; any thread may switch to
- * a stack that nobody is on, in constant time, but not to another thread's own. What is on a suspended stack lives. */
+ * a stack that nobody is on, in constant time, but not to another thread's own. What is on a suspended stack lives.
+ * Only the thread that is on a stack reads its slots; the slots of a suspended stack are written with
+ * coex_gc_set_slot, as long as nobody switches to it. A switch is not a safepoint, so a thread may take
+ * a handle from one stack to the other, and roots it there. */
 typedef struct coex_gc_stack coex_gc_stack;
 
 COEX_API coex_gc_stack *coex_gc_stack_create(uint64_t slots);    /* room for so many words; NULL when there is none */

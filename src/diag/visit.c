@@ -47,8 +47,7 @@ static int visit_compare_records(const void *a, const void *b)
 {
     const struct cx_record *one = *(const struct cx_record *const *)a, *other = *(const struct cx_record *const *)b;
     if (one->stack != other->stack) return one->stack < other->stack ? -1 : 1;
-    if (one->thread == other->thread) return 0;
-    return one->thread == CX_RECORD_NOBODY ? -1 : 1; /* what was frozen first */
+    return one->order > other->order ? -1 : one->order < other->order; /* the last one first */
 }
 
 static int visit_compare_stacks(const void *a, const void *b)
@@ -85,12 +84,14 @@ struct cx_stack_view *cx_visit_stacks_gct(uint64_t *count)
     }
     for (const struct cx_record *record = cx_record_list_gct(); record != NULL; record = record->next) sorted[at++] = record;
     qsort(sorted, records, sizeof *sorted, visit_compare_records);
-    for (at = 0; at < records; at++) {
-        const struct cx_record *one = sorted[at], *next = at + 1 < records ? sorted[at + 1] : NULL;
-        bool frozen = one->thread == CX_RECORD_NOBODY;
-        bool pair = frozen && next != NULL && next->stack == one->stack && next->thread != CX_RECORD_NOBODY;
-        views[(*count)++] = visit_join(frozen ? one : NULL, frozen ? (pair ? next : NULL) : one);
-        at += pair;
+    /* The last record of a stack, or the last two: an answer freezes a stack and then reads the
+     * words above. Older ones are of words that were frozen again. */
+    for (at = 0; at < records;) {
+        const struct cx_record *last = sorted[at], *before = at + 1 < records ? sorted[at + 1] : NULL;
+        bool top = last->thread != CX_RECORD_NOBODY;
+        bool pair = top && before != NULL && before->stack == last->stack && before->thread == CX_RECORD_NOBODY;
+        views[(*count)++] = visit_join(top ? (pair ? before : NULL) : last, top ? last : NULL);
+        while (at < records && sorted[at]->stack == last->stack) at++;
     }
     qsort(views, *count, sizeof *views, visit_compare_stacks);
     cx_os_free(sorted);

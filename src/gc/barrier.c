@@ -14,14 +14,19 @@ static void barrier_shade_written(struct cx_thread *self, coex_handle value)
     if (cx_is_reference(value) && (phase == CX_PHASE_SYNC || phase == CX_PHASE_ROOTS)) cx_shade_self(self, value);
 }
 
+/* By the barrier alone: a white thread shades as a black one does. */
+static void barrier_shade(struct cx_thread *self, coex_handle old, coex_handle value)
+{
+    if (self->words.barrier == 0) return;
+    barrier_shade_overwritten(self, old);
+    barrier_shade_written(self, value);
+}
+
 coex_handle cx_barrier_exchange_self(struct cx_thread *self, cx_a64 *field, coex_handle value)
 {
     uint64_t old = cx_a64_load_acquire(field);
     do {
-        if (self->words.barrier != 0) {
-            barrier_shade_overwritten(self, old);
-            barrier_shade_written(self, value);
-        }
+        barrier_shade(self, old, value);
         CX_POINT("barrier-before-store");
     } while (!cx_a64_cas_acq_rel(field, &old, value)); /* INV-BARRIER-3 */
     return old;
@@ -34,36 +39,44 @@ void cx_barrier_store_self(struct cx_thread *self, cx_a64 *field, coex_handle va
 
 bool cx_barrier_compare_exchange_self(struct cx_thread *self, cx_a64 *field, coex_handle *expected, coex_handle desired)
 {
-    if (self->words.barrier != 0) {
-        barrier_shade_overwritten(self, *expected); /* if the swap fails, a shade too many */
-        barrier_shade_written(self, desired);
-    }
+    barrier_shade(self, *expected, desired); /* if the swap fails, a shade too many */
     CX_POINT("barrier-before-store");
     return cx_a64_cas_acq_rel(field, expected, desired);
 }
 
-/* For the check of frozen frames: the slot is of this thread's stack, or of a suspended one. */
-static void barrier_note_slot(struct cx_thread *self, const coex_handle *slot, coex_handle value)
+/* For the check of frozen words: the slot is of this thread's stack, or of a suspended one. */
+static void barrier_note_slot_locked(struct cx_thread *self, const coex_handle *slot, coex_handle value)
 {
-    if (!CX_CHECKED) return;
-    cx_shadow_note_change(self->shadow, slot, value);
-    cx_mutex_lock(&cx_world.stacks.lock); /* none is destroyed meanwhile */
+    cx_shadow_note_change_locked(self->shadow, slot, value);
     uint32_t count = cx_a32_load_acquire(&cx_world.stacks.count);
     for (uint32_t i = 0; i < count; i++) {
         struct cx_shadow *stack = cx_stack_at(&cx_world.stacks, i);
         uint32_t state = cx_a32_load_acquire(&stack->state);
         if (state != CX_SHADOW_SUSPENDED && state != CX_SHADOW_CLAIMED) continue;
-        if (stack != self->shadow && cx_stack_holds(stack, slot)) cx_shadow_note_change(stack, slot, value);
+        if (stack != self->shadow && cx_stack_holds(stack, slot)) cx_shadow_note_change_locked(stack, slot, value);
     }
+}
+
+/* Writes the slot if it still holds *old. In checked builds the slot and the note change under
+ * one lock. It also keeps stacks from being destroyed meanwhile. */
+static bool barrier_replace_slot(struct cx_thread *self, coex_handle *slot, uint64_t *old, coex_handle value)
+{
+    if (!CX_CHECKED) return cx_a64_cas_acq_rel(cx_a64_at(slot), old, value);
+    cx_mutex_lock(&cx_world.stacks.lock);
+    bool replaced = cx_a64_cas_acq_rel(cx_a64_at(slot), old, value);
+    CX_POINT("slot-stored");
+    if (replaced) barrier_note_slot_locked(self, slot, value);
     cx_mutex_unlock(&cx_world.stacks.lock);
+    return replaced;
 }
 
 void cx_barrier_overwrite_slot_self(struct cx_thread *self, coex_handle *slot, coex_handle value)
 {
-    if (self->black) barrier_shade_overwritten(self, cx_a64_load_relaxed(cx_a64_at(slot)));
-    if (self->words.barrier != 0) barrier_shade_written(self, value); /* the slot may be of a stack that is read already */
-    barrier_note_slot(self, slot, value);
-    cx_a64_store_release(cx_a64_at(slot), value);
+    uint64_t old = cx_a64_load_acquire(cx_a64_at(slot));
+    do {
+        barrier_shade(self, old, value);
+        CX_POINT("slot-before-store");
+    } while (!barrier_replace_slot(self, slot, &old, value)); /* INV-BARRIER-3 */
 }
 
 void cx_barrier_root_added_self(struct cx_thread *self, coex_handle value)

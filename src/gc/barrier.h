@@ -6,6 +6,9 @@
  *
  * whenever the thread's own barrier is on (its answer to SYNC up to its answer to IDLE).
  *
+ * A slot of a frozen frame is like a field: until it is read it vouches for what it held, so
+ * coex_gc_set_slot has the same barrier.
+ *
  * INV-BARRIER-1  Deletion: what a field held when somebody's roots were scanned is reached, even if it is overwritten before the
  *                marker comes by. Born objects need no shade here, and get none, so that mutators can't feed a flush for ever.
  * INV-BARRIER-2  Insertion, while some threads are scanned and others are not: a thread that is not scanned yet allocates white, and
@@ -23,7 +26,9 @@ void cx_barrier_store_self(struct cx_thread *self, cx_a64 *field, coex_handle va
 coex_handle cx_barrier_exchange_self(struct cx_thread *self, cx_a64 *field, coex_handle value);
 bool cx_barrier_compare_exchange_self(struct cx_thread *self, cx_a64 *field, coex_handle *expected, coex_handle desired);
 
-/* What a slot of another frame held, before it is overwritten: shaded whenever the colour is black. */
+/* Writes a slot of another frame, of this thread's stack or of a suspended one, with the same
+ * barrier: the colour does not matter, for a black thread may have frozen the slot (INV-
+ * SHADOW-1). */
 void cx_barrier_overwrite_slot_self(struct cx_thread *self, coex_handle *slot, coex_handle value);
 
 /* A root cell that holds `value` begins to count, or is about to end: as if the value were written, or overwritten. */

@@ -18,14 +18,11 @@ static void coroutine_claim(struct cx_shadow *to, const char *function)
     }
 }
 
-/* The stack that is left: INV-STACK-1. */
+/* The stack that is left: INV-STACK-1. What is frozen stays frozen (INV-STACK-4). */
 static void coroutine_leave(struct cx_thread *self, struct cx_shadow *from)
 {
     from->top = self->words.top;
-    if (!self->black) {
-        cx_shadow_drop_frozen(from); /* by a black thread of this cycle, before: it will be frozen again, as a whole */
-        cx_a64_store_relaxed(&from->done, 0);
-    }
+    if (!self->black) cx_a64_store_relaxed(&from->done, 0);
     CX_CHECK("INV-STACK-1", !self->black || cx_a64_load_relaxed(&from->done) == coroutine_cycle());
     cx_a32_store_release(&from->state, CX_SHADOW_SUSPENDED);
 }

@@ -33,25 +33,21 @@ static uint64_t safepoint_roots_from(const struct cx_shadow *shadow, uint64_t to
     return from;
 }
 
-/* The roots of a thread: its top frames now, the rest frozen. A stop is bounded by CX_ROOTS_NOW words, or by one frame. */
+/* The roots of a thread: its top frames now, the rest frozen. A stop is bounded by CX_ROOTS_NOW
+ * words, or by one frame, also on a stack that a black thread has been on in this cycle. What
+ * that thread froze below `from` stays frozen and is frozen again with what lies above it (INV-
+ * SHADOW-3); what it froze from `from` on is read here. */
 static void safepoint_answer_roots(struct cx_thread *thread, bool self)
 {
     struct cx_shadow *shadow = thread->shadow;
-    uint64_t top = (uint64_t)(thread->words.top - shadow->base), cycle = cx_a64_load_relaxed(&cx_world.cycle);
+    uint64_t top = (uint64_t)(thread->words.top - shadow->base), os_id = cx_a64_load_relaxed(&thread->os_id);
     uint64_t from = self ? safepoint_roots_from(shadow, top) : top;
     CX_POINT("roots-before-freeze");
-    if (cx_a64_load_relaxed(&shadow->done) == cycle) {
-        /* A black thread was on this stack and froze it; what lies above is this thread's. */
-        uint64_t frozen = cx_shadow_frozen_end(shadow);
-        cx_record_add_top(shadow, (struct cx_span){frozen, top}, thread->number, cx_a64_load_relaxed(&thread->os_id));
-        safepoint_scan(thread, shadow, (struct cx_span){frozen, top});
-        from = frozen;
-    } else {
-        cx_record_add_top(shadow, (struct cx_span){from, top}, thread->number, cx_a64_load_relaxed(&thread->os_id));
-        safepoint_scan(thread, shadow, (struct cx_span){from, top});
-        cx_shadow_freeze(shadow, from);
-        cx_a64_store_release(&shadow->done, cycle);
-    }
+    cx_shadow_check_span(shadow, cx_shadow_cut_self(shadow, from), self, os_id);
+    safepoint_scan(thread, shadow, (struct cx_span){from, top});
+    cx_shadow_freeze(shadow, from);
+    cx_record_add_top(shadow, (struct cx_span){from, top}, thread->number, os_id);
+    cx_a64_store_release(&shadow->done, cx_a64_load_relaxed(&cx_world.cycle));
     thread->words.watermark = from > 0 ? shadow->base + from : NULL;
     safepoint_note_depth(top);
 

@@ -67,21 +67,39 @@ static uint64_t *shadow_copy_of(const struct cx_shadow *shadow, uint64_t end)
     return end * sizeof(uint64_t) <= shadow->copy_range.committed ? (uint64_t *)(void *)shadow->copy_range.base : NULL;
 }
 
-static void shadow_copy(struct cx_shadow *shadow, uint64_t end)
+static void shadow_lock(const struct cx_shadow *shadow)
+{
+    if (CX_CHECKED && shadow->check != NULL) cx_mutex_lock(shadow->check);
+}
+
+static void shadow_unlock(const struct cx_shadow *shadow)
+{
+    if (CX_CHECKED && shadow->check != NULL) cx_mutex_unlock(shadow->check);
+}
+
+/* Copies the words from `kept` on: those below are frozen, and have their copy. (Not on a
+ * thread's own stack, where they are of an older cycle and memory for the copy may have been
+ * short.) */
+static void shadow_copy(struct cx_shadow *shadow, uint64_t kept, uint64_t end)
 {
     size_t bytes = shadow->range.reserved;
     if (bytes != 0 && shadow->copy_range.base == NULL && (end == 0 || !cx_range_reserve(&shadow->copy_range, bytes, bytes))) return;
     if (bytes != 0 && !cx_range_commit(&shadow->copy_range, end * sizeof(uint64_t))) return;
     uint64_t *copy = shadow_copy_of(shadow, end);
-    for (uint64_t i = 0; copy != NULL && i < end; i++) copy[i] = cx_shadow_reference(shadow, i);
+    for (uint64_t i = bytes != 0 ? 0 : kept; copy != NULL && i < end; i++)
+        cx_a64_store_relaxed(cx_a64_at(&copy[i]), cx_shadow_reference(shadow, i));
 }
 
 void cx_shadow_freeze(struct cx_shadow *shadow, uint64_t end)
 {
-    if (CX_CHECKED) shadow_copy(shadow, end);
+    uint64_t kept = cx_shadow_frozen_end(shadow);
+    CX_CHECK("INV-SHADOW-3", kept == 0 || (kept <= end && cx_a64_load_relaxed(&shadow->frozen) >> 32 == 0));
     shadow->record = cx_record_add_frozen(shadow, end);
+    shadow_lock(shadow);
+    if (CX_CHECKED) shadow_copy(shadow, kept, end);
     cx_a64_store_relaxed(&shadow->scanned, 0);
     cx_a64_store_release(&shadow->frozen, shadow_pack(0, end));
+    shadow_unlock(shadow);
 }
 
 void cx_shadow_drop_frozen(struct cx_shadow *shadow)
@@ -138,16 +156,22 @@ static void shadow_report_change(const struct cx_shadow *shadow, uint64_t word, 
              (unsigned long long)was, (unsigned long long)is);
 }
 
-/* coex_gc_set_slot changes copy and slot one after the other: only a difference that stays is one. */
+static bool shadow_differs(const struct cx_shadow *shadow, const uint64_t *copy, uint64_t word, uint64_t *was, uint64_t *is)
+{
+    *was = cx_a64_load_relaxed(cx_a64_at(&copy[word]));
+    *is = cx_shadow_reference(shadow, word);
+    return *was != *is;
+}
+
+/* A difference is a change unless coex_gc_set_slot is between slot and copy: it holds the lock
+ * then. */
 static bool shadow_is_changed(const struct cx_shadow *shadow, const uint64_t *copy, uint64_t word, uint64_t *was, uint64_t *is)
 {
-    for (int tries = 0; tries < 1000; tries++) {
-        *was = cx_a64_load_relaxed(cx_a64_at(&copy[word]));
-        *is = cx_shadow_reference(shadow, word);
-        if (*was == *is) return false;
-        cx_os_sleep_ns(20000);
-    }
-    return true;
+    if (CX_LIKELY(!shadow_differs(shadow, copy, word, was, is))) return false;
+    shadow_lock(shadow);
+    bool changed = shadow_differs(shadow, copy, word, was, is);
+    shadow_unlock(shadow);
+    return changed;
 }
 
 void cx_shadow_check_span(const struct cx_shadow *shadow, struct cx_span span, bool locals, uint64_t thread_id)
@@ -163,7 +187,7 @@ void cx_shadow_check_span(const struct cx_shadow *shadow, struct cx_span span, b
 }
 
 /* `slot` is a word of the stack, or a local that words of it point to. */
-void cx_shadow_note_change(struct cx_shadow *shadow, const coex_handle *slot, coex_handle value)
+void cx_shadow_note_change_locked(struct cx_shadow *shadow, const coex_handle *slot, coex_handle value)
 {
     uint64_t end = CX_CHECKED ? (uint32_t)cx_a64_load_acquire(&shadow->frozen) : 0;
     uint64_t *copy = shadow_copy_of(shadow, end);

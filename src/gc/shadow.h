@@ -14,11 +14,19 @@
  *               the return barrier, which takes the words it needs out of the range and scans them first. A frozen word is scanned
  *               by somebody in every case, also when its frame is popped unread or its thread exits: its value may have been put
  *               into an object meanwhile, with no shade, since the frozen root vouches for it.
+ *               For the same reason coex_gc_set_slot shades what it overwrites whenever the
+ *               thread's barrier is on, whatever its colour: another thread may have frozen the slot.
  * INV-SHADOW-2  Words between scanned and lo are being read: an owner that needs one of them waits for that chunk. This is the
- *               only wait of a mutator, and it is bounded by a chunk. */
+ *               only wait of a mutator, and it is bounded by a chunk.
+ * INV-SHADOW-3  A freeze drops no frozen word. The collector claims words in MARK, of stacks that
+ *               are done. A stack is frozen before MARK, or while it is not done. So nothing of a range
+ *               that is frozen again is claimed: it begins at 0. The new range ends no lower, because
+ *               an owner pops no frozen word without taking it out of the range. Words that were read
+ *               before may be in the new range: they are read again, which does no harm. */
 #ifndef CX_GC_SHADOW_H
 #define CX_GC_SHADOW_H
 
+#include "base/lock.h"
 #include "base/os.h"
 #include "base/report.h"
 #include "gc/layout.h"
@@ -49,6 +57,7 @@ struct cx_shadow {
     cx_a64 scanned;           /* W: collector release; owner resets at freeze. R: owner acquire. INV-SHADOW-2 */
     cx_range copy_range;      /* checked builds: what the frozen words held (INV-SHADOW-1) */
     uint64_t *copy;           /* the same for a stack from the arena; NULL: it is not checked */
+    cx_mutex *check;          /* checked builds: held while a slot and its copy change; or NULL */
     struct cx_record *record; /* where the words of the last freeze are written down; NULL: nowhere. See shadow_record.h */
 };
 
@@ -82,10 +91,11 @@ static inline uint64_t cx_shadow_frame_before(const struct cx_shadow *shadow, ui
     return end;
 }
 
-/* Freeze [0, end). By the owner, or by the collector for a thread or stack it has claimed, once a cycle; what may still be frozen is of an
- * older cycle, and nobody reads it any more. */
+/* Freezes [0, end) in constant time (checked builds copy the words). Called by the owner, or by
+ * the collector for a thread or a stack it has claimed. What is frozen already stays frozen:
+ * INV-SHADOW-3. */
 void cx_shadow_freeze(struct cx_shadow *shadow, uint64_t end);
-/* Nobody reads any more: after a fork. */
+/* Forgets what is frozen: all of it was read, or nobody reads it any more, as after a fork. */
 void cx_shadow_drop_frozen(struct cx_shadow *shadow);
 /* The owner is about to use words from `from` on: takes them out of the range, waits for a chunk if the collector reads some of
  * them, and returns those that the caller has to scan. */
@@ -104,9 +114,11 @@ static inline uint64_t cx_shadow_frozen_end(const struct cx_shadow *shadow)
 
 static inline bool cx_shadow_is_frozen(const struct cx_shadow *shadow) { return cx_shadow_frozen_end(shadow) != 0; }
 
-/* Checked builds: a frozen word that changed is reported; a permitted change is made known. */
-/* Locals are looked at by their owner only, who returns to them: those of a thread that ends may be gone. */
+/* Checked builds: reports a frozen word that has changed since it was frozen. Locals are looked
+ * at by their owner only, who returns to them: those of a thread that ends may be gone. */
 void cx_shadow_check_span(const struct cx_shadow *shadow, struct cx_span span, bool locals, uint64_t thread_id);
-void cx_shadow_note_change(struct cx_shadow *shadow, const coex_handle *slot, coex_handle value);
+/* Checked builds: makes a permitted change known. The caller has held `check` since before the
+ * slot changed, so whoever freezes or checks the stack sees both changes or neither. */
+void cx_shadow_note_change_locked(struct cx_shadow *shadow, const coex_handle *slot, coex_handle value);
 
 #endif

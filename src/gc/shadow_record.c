@@ -7,6 +7,7 @@ enum { RECORD_SHORT = 65536 }; /* bytes */
 static cx_a32 record_on;
 static cx_aptr record_list; /* W: who adds, cas. R: collector acquire */
 static cx_a32 record_short;
+static cx_a64 record_count; /* made so far. W: who adds */
 
 static void record_free_all(void)
 {
@@ -67,6 +68,7 @@ static struct cx_record *record_make(const struct cx_shadow *shadow, struct cx_s
     record->os_id = os_id;
     record->from = span.from;
     record->to = span.to;
+    record->order = cx_a64_add_relaxed(&record_count, 1);
     return record;
 }
 

@@ -5,7 +5,9 @@
  * also writes it down. So a record costs a thread a copy of what it reads anyway, nobody waits, and when marking has ended the records are
  * the stacks as the cycle saw them.
  *
- *     a record          [from, to) of one stack: what a freeze covers, or the words above it that the owner reads at ROOTS
+ *     a record          [from, to) of one stack: what a freeze covers, or the words above it that
+ *                       the owner reads at ROOTS. A stack that is frozen again has several: the
+ *                       last freeze, with the words above it if the owner read them, is the stack
  *     its words         headers and slots as they are; of a local what is in it, with COEX_GC_LOCAL_BIT unless that is 0 or an immediate
  *
  * INV-RECORD-1  Recording goes on before SYNC is published and off after the visits, with no frozen word left: so a freeze and the reads
@@ -25,6 +27,7 @@ struct cx_record {
     uint32_t thread;   /* number of the thread that was on it at its ROOTS answer, or CX_RECORD_NOBODY: what was frozen */
     uint64_t os_id;    /* of that thread */
     uint64_t from, to; /* word numbers */
+    uint64_t order;    /* a later record of the same stack has a higher number */
     cx_range range;    /* that it lies in, if it is a long one */
     uint64_t word[];
 };

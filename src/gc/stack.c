@@ -57,6 +57,7 @@ static struct cx_shadow *stack_take_record_locked(struct cx_stacks *stacks)
     }
     struct cx_shadow *stack = cx_stack_at(stacks, number);
     stack->number = number;
+    stack->check = &stacks->lock;
     cx_a32_store_release(&stacks->count, number + 1);
     return stack;
 }

@@ -18,7 +18,20 @@
  * INV-STACK-2  A black thread that switches to a stack that is not done freezes all of it, and applies the return barrier to its top frame,
  *              before it runs on; with no safepoint in between.
  * INV-STACK-3  In MARK the collector freezes suspended stacks that are not done. A switch waits while that very stack is being frozen, no
- *              longer. A flush is asked for only when every stack is done and read. */
+ *              longer. A flush is asked for only when every stack is done and read.
+ * INV-STACK-4  What is frozen stays frozen for the rest of the cycle, whoever enters and leaves the stack.
+ *              A black thread may have put a handle from a frozen word into a fresh object, without a
+ *              shade: only that word vouches for the handle. So a white thread that leaves a stack makes it
+ *              not done and drops nothing; it thaws (and shades) the frames it returns into, as any thread
+ *              does; and the next freeze covers what is frozen and everything above it (INV-SHADOW-3).
+ *
+ *     white thread T                     black thread B, in ROOTS
+ *                                        enters S: freezes all of it
+ *                                        reads x from a deep frozen slot,
+ *                                        makes O -> x, goes home with O
+ *     enters S, leaves it: not done
+ *     enters S, pops the slot of x:
+ *     the return barrier shades x */
 #ifndef CX_GC_STACK_H
 #define CX_GC_STACK_H
 

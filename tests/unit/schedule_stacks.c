@@ -3,9 +3,12 @@
  *
  * In each test a leaf is named by the stack alone. Whoever comes there takes it to where nobody looks in this cycle, or leaves it there.
  */
+#include "support/dump_parser.h"
 #include "support/schedule.h"
 
-#include "gc/thread.h"
+#include "gc/safepoint.h"
+
+#include <unistd.h>
 
 static actor *a, *b;
 static coex_gc_stack *stack;
@@ -304,6 +307,77 @@ TEST(a_value_that_is_delivered_to_a_frozen_stack_lives_and_is_no_fault)
     schedule_end();
 }
 
+/* The thread that delivers has looked at the stack before the collector freezes it, and writes
+ * the slot afterwards. */
+TEST(a_value_that_is_delivered_while_the_collector_freezes_the_stack_is_no_fault)
+{
+    NEEDS_POINTS();
+    start();
+    hold *claimed = hold_collector("stack-claimed");
+    cycle_begin();
+    run_to(claimed);
+    hold *storing = hold_actor(b, "slot-before-store");
+    actor_begin(b, deliver);
+    hold_await(storing);
+    hold *reading = hold_collector("frozen-claimed");
+    let_go(claimed);
+    hold_await(reading);
+    let_go(storing);
+    actor_await(b);
+    let_go(reading);
+    run_out();
+    actor_do(a, expect_there);
+    schedule_end();
+}
+
+/* The collector meets the slot while it is being written, and waits until that is over, however
+ * long it takes. */
+TEST(a_slot_that_is_being_written_when_it_is_checked_is_no_fault)
+{
+    NEEDS_POINTS();
+    start();
+    hold *claimed = hold_collector("stack-claimed");
+    cycle_begin();
+    run_to(claimed);
+    hold *reading = hold_collector("frozen-claimed");
+    let_go(claimed);
+    hold_await(reading);
+    hold *storing = hold_actor(b, "slot-stored");
+    actor_begin(b, deliver);
+    hold_await(storing);
+    let_go(reading);
+    usleep(50000);
+    let_go(storing);
+    actor_await(b);
+    run_out();
+    actor_do(a, expect_there);
+    schedule_end();
+}
+
+static void change_bottom_behind_its_back(actor *self)
+{
+    (void)self;
+    bottom[0] = bottom[1];
+}
+
+static void change_a_frozen_slot(void *unused)
+{
+    (void)unused;
+    start();
+    hold *roots = a_is_black();
+    actor_do(a, visit);
+    actor_do(b, visit); /* it is not done any more, and will be frozen again: what was frozen counts */
+    actor_do(b, change_bottom_behind_its_back);
+    let_go(roots);
+    run_out();
+}
+
+TEST(a_slot_that_was_changed_between_two_freezes_is_reported)
+{
+    NEEDS_POINTS();
+    expect_abort(change_a_frozen_slot, NULL, "frame 1, slot 0: the frame is frozen");
+}
+
 /* ---- destroying ------------------------------------------------------------------------------------------------------------------- */
 
 /* On the stack, out of an argument that only the frozen bottom frame holds, an object is made and taken home. */
@@ -356,6 +430,157 @@ TEST(what_was_got_out_of_a_stack_lives_though_another_thread_was_there_before_it
     schedule_end();
 }
 
+/* ---- what a frozen word alone vouches for
+ * ----------------------------------------------------------------------------------- */
+
+/* The white `b` goes to the stack again and leaves all of its frames. */
+static void pop_all(actor *self)
+{
+    (void)self;
+    coex_gc_stack *home = coex_gc_stack_switch(stack);
+    coex_gc_unwind_to(bottom);
+    coex_gc_leave_frame(bottom);
+    coex_gc_stack_switch(home);
+}
+
+static void visit_and_pop_all(actor *self)
+{
+    visit(self);
+    pop_all(self);
+}
+
+static void visit_and_destroy(actor *self)
+{
+    visit(self);
+    destroy(self);
+}
+
+static void clear_bottom(actor *self)
+{
+    (void)self;
+    coex_gc_set_slot(&bottom[0], 0);
+}
+
+static void visit_and_clear_bottom(actor *self)
+{
+    visit(self);
+    clear_bottom(self);
+}
+
+/* `a`, black, makes an object out of what a deep frozen slot holds, and goes home; then `b`,
+ * white, removes the slot. */
+static void white_removes_the_slot(actor_step remove)
+{
+    start();
+    hold *roots = a_is_black();
+    actor_do(a, make_out_of_argument);
+    actor_do(b, remove);
+    let_go(roots);
+    run_out();
+    actor_do(a, expect_made);
+    schedule_end();
+}
+
+TEST(what_a_frozen_word_vouches_for_lives_though_a_white_thread_pops_it)
+{
+    NEEDS_POINTS();
+    white_removes_the_slot(pop_all);
+}
+
+TEST(what_a_frozen_word_vouches_for_lives_though_a_white_thread_has_left_the_stack_and_pops_it)
+{
+    NEEDS_POINTS();
+    white_removes_the_slot(visit_and_pop_all);
+}
+
+TEST(what_a_frozen_word_vouches_for_lives_though_a_white_thread_has_left_the_stack_and_destroys_it)
+{
+    NEEDS_POINTS();
+    white_removes_the_slot(visit_and_destroy);
+}
+
+TEST(what_a_frozen_word_vouches_for_lives_though_a_white_thread_overwrites_it)
+{
+    NEEDS_POINTS();
+    white_removes_the_slot(clear_bottom);
+}
+
+TEST(what_a_frozen_word_vouches_for_lives_though_a_white_thread_has_left_the_stack_and_overwrites_it)
+{
+    NEEDS_POINTS();
+    white_removes_the_slot(visit_and_clear_bottom);
+}
+
+static void enter_again_and_answer(actor *self)
+{
+    visit(self);
+    home_of_b = coex_gc_stack_switch(stack);
+    coex_gc_safepoint();
+}
+
+static void pop_all_and_come_home(actor *self)
+{
+    coex_gc_unwind_to(bottom);
+    coex_gc_leave_frame(bottom);
+    come_home(self);
+}
+
+/* The white thread has left the stack, comes back and answers there: what was frozen is still
+ * frozen. */
+TEST(what_a_frozen_word_vouches_for_lives_though_another_thread_answers_on_its_stack)
+{
+    NEEDS_POINTS();
+    start();
+    hold *roots = a_is_black();
+    actor_do(a, make_out_of_argument);
+    actor_do(b, enter_again_and_answer);
+    hold *marking = hold_collector("mark-begins");
+    let_go(roots);
+    run_to(marking);
+    actor_do(b, pop_all_and_come_home);
+    let_go(marking);
+    run_out();
+    actor_do(a, expect_made);
+    schedule_end();
+}
+
+/* The white thread leaves half of the frames, makes others, and leaves the stack: the collector
+ * finds what is old and what is new. */
+static void change_the_upper_half(actor *self)
+{
+    (void)self;
+    coex_gc_stack *home = coex_gc_stack_switch(stack);
+    coex_gc_unwind_to(bottom + (ptrdiff_t)(FRAMES / 2) * (FRAME + 1));
+    top = coex_gc_enter_frame(FRAME);
+    top[1] = fresh_leaf(&top_id);
+    coex_gc_enter_frame(FRAME);
+    coex_gc_stack_switch(home);
+}
+
+static void expect_both(actor *self)
+{
+    expect_made(self);
+    coex_gc_stack *home = coex_gc_stack_switch(stack);
+    coex_gc_unwind_to(top);
+    node_expect(top[1], top_id);
+    coex_gc_unwind_to(bottom);
+    node_expect(bottom[0], bottom_id);
+    coex_gc_stack_switch(home);
+}
+
+TEST(a_stack_that_is_frozen_changed_above_and_frozen_again_loses_nothing)
+{
+    NEEDS_POINTS();
+    start();
+    hold *roots = a_is_black();
+    actor_do(a, make_out_of_argument);
+    actor_do(b, change_the_upper_half);
+    let_go(roots);
+    run_out();
+    actor_do(a, expect_both);
+    schedule_end();
+}
+
 /* ---- between two cycles --------------------------------------------------------------------------------------------------------------- */
 
 /* `a` has answered IDLE and is white; `b` is black still, and what it freezes nobody reads any more. The next cycle is not confused. */
@@ -384,6 +609,94 @@ TEST(a_stack_that_is_frozen_after_marking_is_frozen_again_in_the_next_cycle)
     schedule_end();
 }
 
+/* ---- how much an answer reads ----------------------------------------------------------------
+ * --------------------------------------- */
+
+enum { MANY = 100000 };
+
+/* A stack that the black `a` has filled: it is done, and nothing of it is frozen. */
+static void make_long_stack(actor *self)
+{
+    coex_handle leaf = actor_make(self, 0, NODE_LEAF, 0, 0);
+    stack = coex_gc_stack_create(2 * MANY);
+    coex_gc_stack *home = coex_gc_stack_switch(stack);
+    bottom = coex_gc_enter_frame(1);
+    bottom[0] = leaf;
+    for (int i = 1; i < MANY; i++) coex_gc_enter_frame(1)[0] = leaf;
+    coex_gc_stack_switch(home);
+}
+
+static void go_there(actor *self)
+{
+    (void)self;
+    home_of_b = coex_gc_stack_switch(stack);
+}
+
+/* Every word that names an object, and is read while nobody marks, is one entry. */
+static uint64_t entries_handed_over(void)
+{
+    uint64_t entries = 0;
+    cx_mutex_lock(&cx_world.grey.lock);
+    for (const struct cx_chunk *chunk = cx_world.grey.full; chunk != NULL; chunk = chunk->next) entries += chunk->count;
+    cx_mutex_unlock(&cx_world.grey.lock);
+    return entries;
+}
+
+static void unwind_and_come_home(actor *self)
+{
+    coex_gc_unwind_to(bottom);
+    node_expect(bottom[0], a->id[0]);
+    come_home(self);
+}
+
+TEST(an_answer_on_a_stack_that_is_done_reads_no_more_words_than_another)
+{
+    NEEDS_POINTS();
+    start();
+    hold *roots = a_is_black();
+    actor_do(a, make_long_stack);
+    actor_do(b, go_there);
+    uint64_t before = entries_handed_over();
+    actor_do(b, step_answer);
+    uint64_t read = entries_handed_over() - before;
+    ck_assert_uint_ge(read, 1);
+    ck_assert_uint_le(read, CX_ROOTS_NOW);
+    let_go(roots);
+    run_out();
+    actor_do(b, unwind_and_come_home);
+    schedule_end();
+}
+
+/* A white leaf in a frame that is not on top any more when `b` answers: the new frame is stored
+ * before the poll. */
+static void push_over_a_leaf_and_answer(actor *self)
+{
+    go_there(self);
+    coex_gc_unwind_to(bottom);
+    bottom[0] = fresh_leaf(&bottom_id);
+    coex_gc_enter_frame_with(CX_ROOTS_NOW, 0, NULL);
+}
+
+static void expect_leaf_and_come_home(actor *self)
+{
+    coex_gc_unwind_to(bottom);
+    node_expect(bottom[0], bottom_id);
+    come_home(self);
+}
+
+TEST(an_answer_on_a_stack_that_is_done_freezes_what_is_not_frozen)
+{
+    NEEDS_POINTS();
+    start();
+    hold *roots = a_is_black();
+    actor_do(a, make_stack); /* another one: done, and nothing of it is frozen */
+    actor_do(b, push_over_a_leaf_and_answer);
+    let_go(roots);
+    run_out();
+    actor_do(b, expect_leaf_and_come_home);
+    schedule_end();
+}
+
 /* ---- once ----------------------------------------------------------------------------------------------------------------------------- */
 
 static void expect_nothing_frozen(void)
@@ -409,6 +722,69 @@ TEST(a_suspended_stack_is_scanned_once_in_a_cycle)
     }
     let_go(sweeping);
     run_out();
+    schedule_end();
+}
+
+/* ---- dumps -----------------------------------------------------------------------------------
+ * ----------------------------------------- */
+
+static char *dumped;
+
+static void dump(actor *self)
+{
+    (void)self;
+    capture_begin();
+    coex_gc_dump_shadow_stacks();
+    dumped = capture_end();
+}
+
+/* `a` freezes the stack in the cycle that `c` has asked for; then `b` does `then`, while it is
+ * white. Returns what `c` was shown. */
+static dump_stacks dump_of_a_stack_that_is_frozen_twice(actor_step then)
+{
+    start();
+    actor *c = actor_start("c");
+    hold *cleared = hold_collector("cycle-cleared");
+    actor_begin(c, dump);
+    hold_await(cleared);
+    hold *roots = cycle_to_roots(cleared);
+    actor_do(a, step_answer);
+    actor_do(a, visit);
+    actor_do(b, then);
+    hold *sweeping = hold_collector("sweep-begins");
+    let_go(roots);
+    run_to(sweeping);
+    let_go(sweeping);
+    cycle_whole(); /* that one has ended */
+    actor_await(c);
+    return parse_stacks(dumped);
+}
+
+/* The four of them: a, b, c and the coroutine; none is shown twice. */
+static void expect_shown(const dump_stacks *stacks, const dump_stack *shown, uint64_t frames)
+{
+    ck_assert_uint_eq(stacks->count, 4);
+    ck_assert_ptr_nonnull(shown);
+    ck_assert_uint_eq(shown->depth, frames);
+    ck_assert_uint_eq(stack_slot(shown, 1, 0), bottom[0]);
+    ck_assert_uint_eq(stack_slot(shown, FRAMES + 2, 1), top[1]);
+}
+
+TEST(a_stack_that_is_frozen_twice_is_shown_once_and_complete)
+{
+    NEEDS_POINTS();
+    dump_stacks stacks = dump_of_a_stack_that_is_frozen_twice(leave_there);
+    expect_shown(&stacks, &stacks.stack[3], FRAMES + 2);
+    ck_assert_ptr_nonnull(strstr(stacks.stack[3].name, "(suspended)"));
+    schedule_end();
+}
+
+TEST(a_stack_that_another_thread_has_frozen_is_shown_with_the_thread_that_answers_there)
+{
+    NEEDS_POINTS();
+    dump_stacks stacks = dump_of_a_stack_that_is_frozen_twice(go_and_note_home);
+    expect_shown(&stacks, stacks_find(&stacks, "Thread 1"), FRAMES + 2);
+    actor_do(b, come_home);
     schedule_end();
 }
 
