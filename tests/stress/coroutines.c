@@ -1,6 +1,8 @@
 /*
  * Coroutines that any thread may run: a pool of shadow stacks, more than there are threads, each with frames that name objects.
- * A thread takes one that nobody is on, calls, returns, unwinds and allocates there, and leaves it to the next.
+ * A thread takes one that nobody is on, calls, returns, unwinds and allocates there, and leaves it
+ * to the next. It makes objects out of what older frames hold and takes them home, and it writes
+ * slots of stacks that are suspended.
  */
 #include "support/stress.h"
 
@@ -119,16 +121,68 @@ static bool take(fiber *it)
     return __atomic_compare_exchange_n(&it->busy, &free, true, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-static void visit(fiber *it, test_rng *rng)
+/* A thread's own frame: a leaf, and an object that it has brought home. */
+typedef struct own_frame {
+    coex_handle *slot;
+    uint64_t leaf, made, part;
+} own_frame;
+
+static void verify_home(const own_frame *own)
+{
+    node_expect(own->slot[0], own->leaf);
+    if (own->made == 0) return;
+    node_expect(own->slot[1], own->made);
+    node_expect(node_child(own->slot[1], 0), own->part);
+}
+
+/* A frame and a slot of it, among those that hold something. False: none was found. */
+static bool pick_slot(const fiber *it, test_rng *rng, uint64_t *frame, uint64_t *slot)
+{
+    if (it->depth == 0) return false;
+    *frame = rng_below(rng, it->depth);
+    *slot = rng_below(rng, SLOTS);
+    return it->id[*frame][*slot] != 0;
+}
+
+/* On the stack: an object out of what an older frame holds, as of an argument. The caller roots
+ * it at home, with no safepoint between. */
+static coex_handle make_of_older(const fiber *it, test_rng *rng, own_frame *own)
+{
+    uint64_t frame, slot;
+    if (!pick_slot(it, rng, &frame, &slot)) return 0;
+    own->part = it->id[frame][slot];
+    own->made = node_fresh_id(NODE_LINK);
+    return node_make(own->made, (coex_handle[]){it->slot[frame][slot], 0}, 2, 0);
+}
+
+/* The stack is suspended, and stays so: a resume delivers a value, or somebody takes one back. */
+static void deliver(fiber *it, test_rng *rng)
+{
+    uint64_t frame, slot;
+    (void)pick_slot(it, rng, &frame, &slot);
+    if (it->stack == NULL || it->depth == 0) return;
+    uint64_t id = rng_one_in(rng, 3) ? 0 : node_fresh_id(NODE_LEAF);
+    coex_gc_set_slot(&it->slot[frame][slot], id != 0 ? node_make(id, NULL, 0, 0) : 0);
+    it->id[frame][slot] = id;
+}
+
+static void touch(const fiber *it)
+{
+    if (it->stack != NULL) coex_gc_stack_switch(coex_gc_stack_switch(it->stack));
+}
+
+static void visit(fiber *it, test_rng *rng, own_frame *own)
 {
     if (it->stack == NULL) {
         it->stack = coex_gc_stack_create(WORDS);
         expect(it->stack != NULL);
         it->depth = 0;
     }
-    coex_gc_stack *home = coex_gc_stack_switch(it->stack);
-    run(it, rng);
-    expect(coex_gc_stack_switch(home) == it->stack);
+    coex_gc_stack *back = coex_gc_stack_switch(it->stack);
+    if (rng_one_in(rng, 2)) run(it, rng);
+    coex_handle made = rng_one_in(rng, 2) ? make_of_older(it, rng, own) : 0;
+    expect(coex_gc_stack_switch(back) == it->stack);
+    if (made != 0) own->slot[1] = made;
     if (++it->runs % 200 == 0) { /* with all its frames */
         coex_gc_stack_destroy(it->stack);
         it->stack = NULL;
@@ -154,24 +208,25 @@ static void scheduler_main(unsigned index, void *arg)
     (void)arg;
     test_rng rng = rng_from(run_seed + index);
     coex_gc_register_thread();
-    coex_handle *own = coex_gc_enter_frame(1);
-    uint64_t own_id = node_fresh_id(NODE_LEAF);
-    own[0] = node_make(own_id, NULL, 0, 0);
+    own_frame own = {.slot = coex_gc_enter_frame(2), .leaf = node_fresh_id(NODE_LEAF)};
+    own.slot[0] = node_make(own.leaf, NULL, 0, 0);
     while (!stress_is_over()) {
         fiber *it = &fibers[rng_below(&rng, FIBERS)], *other = &fibers[rng_below(&rng, FIBERS)];
         if (!take(it)) continue;
         if (rng_one_in(&rng, 4) && take(other)) {
             visit_two(it, other, &rng);
             __atomic_store_n(&other->busy, false, __ATOMIC_RELEASE);
+        } else if (rng_one_in(&rng, 3)) {
+            rng_one_in(&rng, 2) ? deliver(it, &rng) : touch(it);
         } else {
-            visit(it, &rng);
+            visit(it, &rng, &own);
         }
         __atomic_store_n(&it->busy, false, __ATOMIC_RELEASE);
-        node_expect(own[0], own_id);
+        verify_home(&own);
         if (rng_one_in(&rng, 100)) coex_gc_async();
         if (rng_one_in(&rng, 2000)) coex_gc_collect();
     }
-    coex_gc_leave_frame(own);
+    coex_gc_leave_frame(own.slot);
     coex_gc_unregister_thread();
 }
 
