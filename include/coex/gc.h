@@ -68,7 +68,8 @@ enum {
     COEX_GC_EALREADY = 5, /* the runtime is initialised already */
     COEX_GC_ETYPE = 6,    /* a type descriptor is wrong; coex_gc_error_detail says how */
     COEX_GC_ELIMIT = 7,   /* a configured limit is reached: heap_limit, max_handles, types */
-    COEX_GC_ESTATE = 8    /* the runtime is not initialised */
+    COEX_GC_ESTATE = 8,   /* the runtime is not initialised */
+    COEX_GC_ESYSTEM = 9   /* the operating system refused a call; coex_gc_error_detail says which */
 };
 
 /* Asked when an allocation of `size` bytes has failed and a full cycle did not help. True: try once more. It runs on the thread
@@ -122,13 +123,16 @@ COEX_API void coex_gc_shutdown(void);
 
 /* For libraries on top: `hook` runs at the end of every init from now on (and at once if the runtime is up), on the thread that
  * initialises. It registers types, their describers, and what else must come after the runtime's own (fork hooks); it allocates nothing.
- * False from it makes init fail with this thread's last error. Functions run in the order they came in; one that is known already is
+ * False from it makes init fail with this thread's last error, which it may set by coex_gc_set_error. Functions run in the order they came in; one that is known already is
  * not added again. False: it failed, or there is no room for more. */
 COEX_API bool coex_gc_at_init(bool (*hook)(void));
 
 COEX_API const char *coex_gc_error_string(int code);
 COEX_API int coex_gc_last_error(void);           /* of this thread: why the last call that returned 0 or null did so */
 COEX_API const char *coex_gc_error_detail(void); /* the same in words, "" if there is nothing to say */
+/* Makes `code` (a COEX_GC_E… code) and `detail` (NULL: none) this thread's last error, for functions of coex_gc_at_init. Returns
+ * `code`. */
+COEX_API int coex_gc_set_error(int code, const char *detail);
 COEX_API const char *coex_gc_version(void);
 
 /* ------------------------------------------------------------------ types */

@@ -48,7 +48,13 @@ uint64_t cx_os_thread_cpu_ns(void);  /* time on the CPU of this thread */
 uint64_t cx_os_process_cpu_ns(void); /* and of all threads */
 void cx_os_sleep_ns(uint64_t nanoseconds);
 void cx_os_yield(void); /* lets another thread have the core, if one wants it */
-uint64_t cx_os_random(void);
+/* Fills `numbers` with random numbers that nobody outside can guess. It may wait until the system has some, which happens only early
+ * after boot. Returns false if the system refuses; cx_os_reason says why. */
+bool cx_os_random(uint64_t *numbers, unsigned count);
+/* Returns a number that differs from call to call, for choices that need not be secret. Never waits, never fails. */
+uint64_t cx_os_arbitrary(void);
+/* Returns the system's text for why the last call of this thread failed, until the next one. */
+const char *cx_os_reason(void);
 unsigned cx_os_cores(void); /* that this process may use, as it was when it was first asked */
 
 /* Sleeps while *word is `expected`, until somebody wakes it or the monotonic clock reads `until` (UINT64_MAX: never). False: that time is

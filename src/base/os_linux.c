@@ -121,12 +121,28 @@ void cx_os_sleep_ns(uint64_t nanoseconds)
 
 void cx_os_yield(void) { sched_yield(); }
 
-uint64_t cx_os_random(void)
+/* A signal may cut a call short, or end it before there is anything. */
+bool cx_os_random(uint64_t *numbers, unsigned count)
+{
+    char *to = (char *)numbers;
+    for (size_t left = count * sizeof *numbers; left != 0;) {
+        ssize_t got = getrandom(to, left, 0);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        to += got;
+        left -= (size_t)got;
+    }
+    return true;
+}
+
+uint64_t cx_os_arbitrary(void)
 {
     uint64_t value = 0;
-    if (getrandom(&value, sizeof value, GRND_NONBLOCK) != (ssize_t)sizeof value) value = cx_os_now_ns() ^ (uint64_t)getpid() << 32;
-    return value;
+    if (getrandom(&value, sizeof value, GRND_NONBLOCK) == (ssize_t)sizeof value) return value;
+    return cx_os_now_ns() ^ cx_os_thread_id() << 32;
 }
+
+const char *cx_os_reason(void) { return strerror(errno); }
 
 unsigned cx_os_cores(void)
 {

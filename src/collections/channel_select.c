@@ -25,7 +25,7 @@ static struct cx_channel *select_channel(const coex_channel_case *one) { return 
 static uint64_t select_random(void)
 {
     static __thread uint64_t state;
-    while (state == 0) state = cx_os_random();
+    while (state == 0) state = cx_os_arbitrary();
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;

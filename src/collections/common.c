@@ -5,6 +5,7 @@
 #include "collections/string.h"
 #include "collections/trie.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct cx_values cx_values;
@@ -51,11 +52,26 @@ static const struct value_row {
 #undef VALUE_ROW
         {NULL, COEX_KIND_NULL}};
 
+/* Draws the seeds, once per process. Without random numbers there is no protection against keys that are chosen to collide: so init
+ * fails rather than take seeds that can be guessed. */
+static bool value_draw_seeds(void)
+{
+    uint64_t drawn[5];
+    if (cx_values.spread != 0) return true;
+    if (!cx_os_random(drawn, 5)) {
+        char detail[160];
+        snprintf(detail, sizeof detail, "the operating system gives no random numbers for the seeds of hashes: getrandom: %s",
+                 cx_os_reason());
+        return coex_gc_set_error(COEX_GC_ESYSTEM, detail) == COEX_GC_OK;
+    }
+    memcpy(cx_values.seed, drawn, sizeof cx_values.seed);
+    cx_values.spread = drawn[4] | 1;
+    return true;
+}
+
 static bool value_register(void)
 {
-    while (cx_values.seed[0] == 0) { /* the first time */
-        for (int i = 0; i < 4; i++) cx_values.seed[i] = cx_os_random();
-    }
+    if (!value_draw_seeds()) return false;
     for (int i = 0; i < CX_VALUE_TYPE_COUNT; i++) {
         cx_values.id[i] = coex_gc_register_type(value_rows[i].type);
         if (cx_values.id[i] == 0) return false;

@@ -80,6 +80,7 @@ CX_VALUE_TYPES(CX_VALUE_EXTERN)
 struct cx_values {
     uint32_t id[CX_VALUE_TYPE_COUNT + 1]; /* type ids of this life. W: init. Constant while the runtime is up */
     uint64_t seed[4];                     /* of hashes; drawn once per process */
+    uint64_t spread;                      /* of tables of builders (map_table.h): odd, drawn with the seeds; 0: not yet */
 };
 extern struct cx_values cx_values;
 

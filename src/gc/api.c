@@ -46,6 +46,7 @@ bool coex_gc_at_init(bool (*hook)(void))
 const char *coex_gc_error_string(int code) { return cx_error_string(code); }
 int coex_gc_last_error(void) { return cx_error_code(); }
 const char *coex_gc_error_detail(void) { return cx_error_detail(); }
+int coex_gc_set_error(int code, const char *detail) { return cx_error_set(code, "%s", detail != NULL ? detail : ""); }
 const char *coex_gc_version(void) { return COEX_GC_VERSION_STRING; }
 
 /* ------------------------------------------------------- types and objects */

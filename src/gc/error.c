@@ -50,6 +50,8 @@ const char *cx_error_string(int code)
         return "a configured limit is reached";
     case COEX_GC_ESTATE:
         return "the runtime is not initialised";
+    case COEX_GC_ESYSTEM:
+        return "the operating system refused a call";
     default:
         return "unknown error";
     }

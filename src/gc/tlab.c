@@ -144,7 +144,7 @@ uint64_t cx_tlab_sample(struct cx_tlab *tlab, struct coex_gc_thread *words, uint
     uint64_t bytes = cx_tlab_bytes(tlab, words), points = 0;
     if (tlab->sample_every != interval) {
         tlab->sample_every = interval;
-        if (tlab->sample_random == 0) tlab->sample_random = cx_os_random();
+        if (tlab->sample_random == 0) tlab->sample_random = cx_os_arbitrary();
         tlab->sample_at = bytes + (interval != 0 ? tlab_sample_gap(tlab, interval) : 0);
     } else if (interval != 0 && bytes >= tlab->sample_at) {
         points = (bytes - tlab->sample_at) / interval; /* a large object passes many: those are counted, not drawn */

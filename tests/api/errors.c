@@ -7,7 +7,7 @@
 
 TEST(every_code_has_a_text_of_its_own)
 {
-    for (int i = COEX_GC_OK; i <= COEX_GC_ESTATE; i++) {
+    for (int i = COEX_GC_OK; i <= COEX_GC_ESYSTEM; i++) {
         ck_assert_str_ne(coex_gc_error_string(i), "");
         ck_assert_str_ne(coex_gc_error_string(i), "unknown error");
         for (int k = COEX_GC_OK; k < i; k++) ck_assert_str_ne(coex_gc_error_string(i), coex_gc_error_string(k));
