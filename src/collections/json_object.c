@@ -3,12 +3,18 @@
  * INV-JSON-3  The keys of a shape are distinct by content; so are those of a large object's order.
  * INV-JSON-4  In a large object's index, the numbers hash, hash + 1, … up to the first that is not there lead to every key of
  *             that hash: a
- *             number whose entry was removed leads to a gap, and is taken again before a new one is added. */
+ *             number whose entry was removed leads to a gap, and is taken again before a new one is added.
+ * INV-JSON-5  Where a run of gaps begins in a large object's order, its value says where the run
+ *             ends; where it ends, the key of the last gap says where it begins. The value of a gap
+ *             in between is a place of the run behind it, or the end.
+ *             So a run is passed in one step, however long, and grows at either side in constant
+ *             time. */
 #include "collections/json_value.h"
 
 #include "collections/string.h"
 
 #include "base/os.h"
+#include "base/report.h"
 
 #include <coex/collections/list.h>
 #include <coex/collections/map.h>
@@ -160,6 +166,9 @@ static coex_handle json_large_make(coex_handle order, coex_handle index, uint64_
     return handle;
 }
 
+/* A gap has numbers where an entry has key and value. */
+static bool json_is_gap(coex_handle key) { return coex_is_immediate(key); }
+
 /* The place of a key, or -1. *number is where it leads to it from, or would. */
 static int64_t json_large_find(const struct json_large *large, const struct json_text *key, uint64_t *number)
 {
@@ -168,12 +177,12 @@ static int64_t json_large_find(const struct json_large *large, const struct json
     *number = at;
     for (; coex_map_has(large->index, at) && coex_map_get(large->index, at, &place); at++) {
         coex_handle string = coex_list_get(large->order, 2 * place);
-        if (string != 0 && json_key_is(string, key)) {
+        if (!json_is_gap(string) && json_key_is(string, key)) {
             *number = at;
             return (int64_t)place;
         }
-        if (string == 0 && !gap) *number = at;
-        gap |= string == 0;
+        if (json_is_gap(string) && !gap) *number = at;
+        gap |= json_is_gap(string);
     }
     if (!gap) *number = at;
     return -1;
@@ -300,16 +309,22 @@ bool cx_json_object_count(coex_handle handle, uint64_t *count)
     return large != NULL;
 }
 
+__thread uint64_t cx_json_steps;
+
 static bool json_large_next(const struct json_large *large, uint64_t *cursor, coex_handle *key, coex_handle *value)
 {
-    uint64_t end = coex_list_len(large->order) / 2;
-    for (uint64_t at = *cursor; at < end; at++) {
-        if ((*key = coex_list_get(large->order, 2 * at)) == 0) continue;
-        *value = coex_list_get(large->order, 2 * at + 1);
-        *cursor = at + 1;
-        return true;
-    }
+    uint64_t at = *cursor, end = coex_list_len(large->order) / 2;
     *cursor = end;
+    while (at < end) {
+        if (CX_CHECKED) cx_json_steps++;
+        *key = coex_list_get(large->order, 2 * at);
+        *value = coex_list_get(large->order, 2 * at + 1);
+        if (!json_is_gap(*key)) {
+            *cursor = at + 1;
+            return true;
+        }
+        at = coex_immediate_bits(*value);
+    }
     return false;
 }
 
@@ -391,12 +406,37 @@ coex_handle cx_json_with(coex_handle object, const struct json_text *key, coex_h
                                                             : json_large_with(object, key, value);
 }
 
+/* The run of gaps that a place belongs to as soon as it is one. */
+struct json_gaps {
+    uint64_t begin, end;
+};
+
+static struct json_gaps json_gaps_around(coex_handle order, uint64_t place)
+{
+    struct json_gaps gaps = {place, place + 1};
+    coex_handle before = place != 0 ? coex_list_get(order, 2 * place - 2) : 0;
+    if (json_is_gap(before)) gaps.begin = coex_immediate_bits(before);
+    if (gaps.end < coex_list_len(order) / 2 && json_is_gap(coex_list_get(order, 2 * gaps.end)))
+        gaps.end = coex_immediate_bits(coex_list_get(order, 2 * gaps.end + 1));
+    return gaps;
+}
+
+/* Sets a word of the list in *slot. Returns false if memory is exhausted. */
+static bool json_order_set(coex_handle *slot, uint64_t index, uint64_t number)
+{
+    *slot = coex_list_set(*slot, index, COEX_IMMEDIATE(number));
+    return *slot != 0;
+}
+
 static coex_handle json_large_without(const struct json_large *now, uint64_t place)
 {
     const struct json_large large = *now;
-    coex_handle *slots = coex_gc_enter_frame(1), result = 0;
-    if ((slots[0] = coex_list_set(large.order, 2 * place, 0)) != 0 && (slots[0] = coex_list_set(slots[0], 2 * place + 1, 0)) != 0)
-        result = json_large_make(slots[0], large.index, large.count - 1);
+    coex_handle *slots = coex_gc_enter_frame_with(1, 1, &large.order), result = 0;
+    struct json_gaps gaps = json_gaps_around(large.order, place);
+    bool done = json_order_set(slots, 2 * place, gaps.begin) && json_order_set(slots, 2 * place + 1, gaps.end);
+    if (gaps.begin != place) done = done && json_order_set(slots, 2 * gaps.begin + 1, gaps.end);
+    if (gaps.end - 1 != place) done = done && json_order_set(slots, 2 * (gaps.end - 1), gaps.begin);
+    if (done) result = json_large_make(slots[0], large.index, large.count - 1);
     coex_gc_leave_frame(slots);
     return result;
 }

@@ -11,7 +11,7 @@
  * Objects. Up to JSON_FLAT_MAX entries an object is its values behind a *shape*: the keys, in order, and from JSON_SCAN_MAX keys
  * on a table that finds them by hash. Objects of the same keys in the same order share a shape where they come from the same
  * text, or from each other. Beyond that it is a *large* one: a list of keys and values in turn, and a map from the key to its
- * place. What is removed leaves a gap of two nulls.
+ * place. A removed entry leaves a gap: two numbers that say where the run of gaps around it begins and ends (INV-JSON-5).
  *
  * Everything here looks or allocates on the calling thread; nothing is ever changed after birth. */
 #ifndef CX_COLLECTIONS_JSON_VALUE_H
@@ -176,5 +176,9 @@ coex_handle cx_json_without(coex_handle object, const struct json_text *key);
 bool cx_json_object_count(coex_handle object, uint64_t *count);
 /* The entry at or behind a cursor, which moves behind it; false at the end. `object` is one. Looks only. */
 bool cx_json_object_next(coex_handle object, uint64_t *cursor, coex_handle *key, coex_handle *value);
+
+/* Counts entries and runs of gaps of large objects that cx_json_object_next looks at, in checked
+ * builds, for tests. W, R: self. */
+extern __thread uint64_t cx_json_steps;
 
 #endif
