@@ -168,7 +168,6 @@ coex_handle coex_map_values(coex_handle map)
     return it != NULL ? cx_map_list(map, 1, (it->flavor & COEX_MAP_REFERENCES) != 0) : 0;
 }
 
-/* In the map's order each element goes behind the last: the builder's table is filled without moving anything. */
 static coex_handle map_key_set(coex_handle map, coex_handle *slots)
 {
     const struct cx_map *it = coex_gc_handle_deref(map);

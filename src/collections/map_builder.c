@@ -1,28 +1,27 @@
 /* Builders of maps and sets.
  *
- * A builder is a tree and, beside it, a table of the changes since (struct cx_trie_batch), in ascending order of hashes. The place of
- * a change is given by the top bits of its hash, or the next free one behind it: linear probing that keeps its order. So
- *  - a change costs one look at memory in each of its two arrays, and moves its neighbours by one at most now and then;
- *  - the table doubles in one pass from front to back;
- *  - at the end the changes go into the tree in one pass, sorted as the tree is (cx_trie_apply): each node is made once, of the
- *    size it needs, immutable from birth, beside its neighbours in memory.
- * The table goes into the tree (a flush) at the end, when it would become larger than a third of the tree (and than some megabytes),
- * and when it has no room although it is mostly empty, as if somebody had chosen the keys. Hence n changes cost some passes in all,
- * not n paths.
+ * A builder is a tree and, beside it, a table of the changes since (map_table.h). Changes go into
+ * the tree (a *flush*) sorted by hash, as the tree is (cx_map_list_sorted, cx_trie_apply): each
+ * node is made once, of the size it needs, immutable from birth, beside its neighbours in memory. A
+ * flush happens
+ *  - at the end;
+ *  - when the table would become larger than a third of the tree (and than some megabytes);
+ *  - when half of the tree's keys are removed, so that the builder keeps few removed values alive.
+ * Hence n changes cost some passes in all, not n paths, in whatever order their keys arrive.
  *
- * Where a change goes in a large table is far from where the last one went. So changes wait in a ring of a few rows until the memory
- * that they go to has come: each asks for it, and puts the oldest of the ring to its place. What needs the table as it ought to be
- * settles the ring first; looking for a key, which may not fail and is no safepoint, looks at both.
+ * The place of a change in a large table is far from that of the one before. So changes wait in a
+ * ring of a few rows until the memory that they go to has come: each asks for it, and puts the
+ * oldest of the ring to its place. Functions that need a complete table settle the ring first;
+ * looking for a key, which may not fail and is no safepoint, looks at both. A removal does not
+ * wait: it drops the value at once, in the ring and in the table.
  *
- * INV-BUILDER-1 the hash of a place is 0 where nothing is, and then key and value are 0 too. Those that are not 0 ascend.
- * INV-BUILDER-2 between a change's own place and where it is, nothing is empty.
- * INV-BUILDER-3 a change with CX_TRIE_REMOVED is there only if the tree has the key.
- * INV-BUILDER-4 rows of the ring that wait are `late` in number, end before late_next and are later than all of the table.
+ * INV-BUILDER-1 a change with CX_TRIE_REMOVED is in the table only if the tree has the key;
+ *               `removed` counts them.
+ * INV-BUILDER-2 rows of the ring that wait are `late` in number, and end before late_next. The
+ *               changes of a key in it are later than that in the table, or they are removals.
  *
  * One thread's. The arrays are of MUTABLE types; references in them are written with the barrier. */
-#include "collections/trie.h"
-
-#include <string.h>
+#include "collections/map_table.h"
 
 struct map_builder {
     coex_handle root;  /* of the tree, 0: empty */
@@ -30,7 +29,8 @@ struct map_builder {
     coex_handle refs;  /* of the table; 0: there is none, or nothing in it is a reference */
     uint64_t flavor;
     uint64_t used;                     /* changes in the table */
-    uint64_t shift;                    /* 64 - shift bits of a hash are a place */
+    uint64_t removed;                  /* those of them that remove a key of the tree */
+    uint64_t shift;                    /* of the table: 2^(64 - shift) places */
     uint64_t stale;                    /* 1: finished */
     coex_handle late_words, late_refs; /* changes that wait: arrays as those of the table. 0: not used yet */
     uint64_t late;                     /* how many wait */
@@ -40,7 +40,6 @@ struct map_builder {
 enum {
     BUILDER_LEAST_BITS = 5,
     BUILDER_LEAST_MOST_BITS = 21, /* a table of 2^21 places, 48 MB, is used whatever the size of the tree */
-    BUILDER_PAD = 32,             /* places behind the last own place */
     BUILDER_POLL = 4096,          /* places between two safepoints while a table doubles */
     BUILDER_LATE = 16,            /* changes that wait: about as many lines as a processor fetches at a time */
     BUILDER_LATE_BITS = 7         /* a table of fewer places is near in any case, and not worth a ring */
@@ -71,7 +70,7 @@ coex_handle cx_map_builder_new(coex_handle map)
     return handle;
 }
 
-/* The builder, if it is one of its kind that is not finished. */
+/* Returns the builder if it is one of its kind that is not finished, else NULL. */
 static struct map_builder *builder_look(coex_handle word, bool of_set)
 {
     struct map_builder *builder = cx_value_as(word, CX_TYPE_map_builder);
@@ -84,108 +83,16 @@ static struct map_builder *builder_look(coex_handle word, bool of_set)
     return NULL;
 }
 
-/* ------------------------------------------------------------- the table */
+/* --------------------------------------------------------------- the table */
 
-/* A table as raw memory: until the next safepoint. */
-struct map_table {
-    struct cx_trie_rows rows;
-    coex_handle refs;
-    uint64_t end, shift;
-    uint32_t flavor;
-};
+__thread uint64_t cx_map_table_steps;
 
-static uint64_t table_places(uint64_t shift) { return ((uint64_t)1 << (64 - shift)) + BUILDER_PAD; }
-
-static inline struct map_table table_of(uint64_t flavor, uint64_t shift, coex_handle words, coex_handle refs)
+static inline struct cx_map_table builder_table(const struct map_builder *builder)
 {
-    if (words == 0) return (struct map_table){.shift = shift, .flavor = (uint32_t)flavor};
-    return (struct map_table){.rows = cx_trie_rows((uint32_t)flavor, words, refs),
-                              .refs = refs,
-                              .end = table_places(shift),
-                              .shift = shift,
-                              .flavor = (uint32_t)flavor};
+    return cx_map_table(builder->flavor, builder->shift, builder->words, builder->refs);
 }
 
-static inline struct map_table table_of_builder(const struct map_builder *builder)
-{
-    return table_of(builder->flavor, builder->shift, builder->words, builder->refs);
-}
-
-static inline uint64_t *table_hash(const struct map_table *table, uint64_t at)
-{
-    return &table->rows.hash[at * table->rows.hash_step];
-}
-static inline uint64_t *table_key(const struct map_table *table, uint64_t at)
-{
-    return &table->rows.key[at * table->rows.key_step];
-}
-static inline uint64_t *table_value(const struct map_table *table, uint64_t at)
-{
-    return &table->rows.value[at * table->rows.value_step];
-}
-
-static inline void table_write(const struct map_table *table, uint64_t at, uint64_t hash, uint64_t key, uint64_t value)
-{
-    unsigned step = cx_rows_refs(table->flavor);
-    *table_hash(table, at) = hash;
-    if (cx_trie_has_key_references(table->flavor))
-        coex_gc_store(table->refs, at * step * 8, key);
-    else
-        *table_key(table, at) = key;
-    if (table->rows.value == NULL) return;
-    if ((table->flavor & COEX_MAP_REFERENCES) != 0)
-        coex_gc_store(table->refs, (at * step + step - 1) * 8, value);
-    else
-        *table_value(table, at) = value;
-}
-
-/* What is at a place of another table, or of this one. */
-static void table_copy(const struct map_table *table, uint64_t to, const struct map_table *old, uint64_t from)
-{
-    table_write(table, to, *table_hash(old, from), *table_key(old, from), old->rows.value != NULL ? *table_value(old, from) : 0);
-}
-
-/* Where the change of a key is, or else where it belongs. */
-static bool table_find(const struct map_table *table, uint64_t hash, uint64_t key, uint64_t *place)
-{
-    uint64_t at = table->end != 0 ? hash >> table->shift : 0, other = 0;
-    for (; at < table->end; at++) {
-        other = *table_hash(table, at) & ~CX_TRIE_REMOVED;
-        if (other == 0 || other >= hash) break;
-    }
-    for (; at < table->end && other == hash; at++, other = at < table->end ? *table_hash(table, at) & ~CX_TRIE_REMOVED : 0) {
-        if (cx_trie_same_key(table->flavor, *table_key(table, at), key)) {
-            *place = at;
-            return true;
-        }
-    }
-    *place = at;
-    return false;
-}
-
-/* Makes room at a place by moving what is from there to the next gap. False: there is no gap. */
-static bool table_open(const struct map_table *table, uint64_t at)
-{
-    uint64_t gap = at;
-    while (gap < table->end && *table_hash(table, gap) != 0) gap++;
-    if (gap >= table->end) return false;
-    for (; gap > at; gap--) table_copy(table, gap, table, gap - 1);
-    return true;
-}
-
-/* Takes out what is at a place; what follows moves up as far as it belongs. */
-static void table_close(const struct map_table *table, uint64_t at)
-{
-    while (at + 1 < table->end && *table_hash(table, at + 1) != 0 && *table_hash(table, at + 1) >> table->shift <= at) {
-        table_copy(table, at, table, at + 1);
-        at++;
-    }
-    table_write(table, at, 0, 0, 0);
-}
-
-/* -------------------------------------------------------------- its growth */
-
-/* Two arrays in slots[0] and slots[1]. False: memory is exhausted. */
+/* Allocates two arrays in slots[0] and slots[1]. Returns false if memory is exhausted. */
 static bool builder_allocate(uint32_t flavor, uint64_t places, coex_handle *slots)
 {
     uint64_t bytes = places * 8;
@@ -196,32 +103,29 @@ static bool builder_allocate(uint32_t flavor, uint64_t places, coex_handle *slot
     return cx_fail_false(COEX_STATUS_MEMORY);
 }
 
-/* Copies places of the old table from *from on, some thousands; `to` is the least place of the new one that is free. True: that was
- * all. */
-static bool builder_copy_some(const struct map_table *old, const struct map_table *table, uint64_t *from, uint64_t *to)
+/* Copies changes of the old table from *from on, some thousands of places. Returns true at its end. */
+static bool builder_copy_some(const struct cx_map_table *old, const struct cx_map_table *table, uint64_t *from)
 {
-    uint64_t until = old->end - *from > BUILDER_POLL ? *from + BUILDER_POLL : old->end;
+    if (old->rows.hash == NULL) return true;
+    uint64_t until = *from + BUILDER_POLL <= old->mask ? *from + BUILDER_POLL : old->mask + 1;
     for (; *from < until; (*from)++) {
-        uint64_t hash = *table_hash(old, *from);
-        if (hash == 0) continue;
-        if (hash >> table->shift > *to) *to = hash >> table->shift;
-        table_copy(table, (*to)++, old, *from);
+        if (*table_hash(old, *from) != 0) table_add(table, old, *from);
     }
-    return until == old->end;
+    return until > old->mask;
 }
 
-/* Twice as many places as before: there is always room then, as what is in it needs no more places than it had. */
+/* Makes a table of twice as many places as before. Returns false if memory is exhausted. */
 static bool builder_grow(coex_handle handle, coex_handle *slots)
 {
     const struct map_builder *builder = coex_gc_handle_deref(handle);
-    uint64_t from = 0, to = 0;
+    uint64_t from = 0;
     uint32_t flavor = (uint32_t)builder->flavor;
     uint64_t shift = builder->words != 0 ? builder->shift - 1 : 64 - BUILDER_LEAST_BITS;
-    if (!builder_allocate(flavor, table_places(shift), slots)) return false;
+    if (!builder_allocate(flavor, (uint64_t)1 << (64 - shift), slots)) return false;
     for (bool all = false; !all; coex_gc_safepoint()) {
-        struct map_table old = table_of_builder(coex_gc_handle_deref(handle));
-        struct map_table table = table_of(flavor, shift, slots[0], slots[1]);
-        all = builder_copy_some(&old, &table, &from, &to);
+        struct cx_map_table old = builder_table(coex_gc_handle_deref(handle));
+        struct cx_map_table table = cx_map_table(flavor, shift, slots[0], slots[1]);
+        all = builder_copy_some(&old, &table, &from);
     }
     coex_gc_store(handle, offsetof(struct map_builder, words), slots[0]);
     coex_gc_store(handle, offsetof(struct map_builder, refs), slots[1]);
@@ -229,19 +133,46 @@ static bool builder_grow(coex_handle handle, coex_handle *slots)
     return true;
 }
 
-/* All changes go into the tree; the table goes. False: nothing has changed. */
+static uint64_t builder_count_removals(const struct cx_trie_batch *batch)
+{
+    uint64_t count = 0;
+    for (const struct cx_trie_change *change = batch->at; change != batch->end; change++)
+        count += (change->hash & CX_TRIE_REMOVED) != 0;
+    return count;
+}
+
+/* Applies the table to the tree, which slots[0] roots then; slots[1] is of no use before. Returns
+ * false if memory is exhausted. */
+static bool builder_apply(const struct map_builder *builder, coex_handle *slots)
+{
+    uint32_t flavor = (uint32_t)builder->flavor;
+    uint64_t used = builder->used;
+    coex_handle words = builder->words, refs = builder->refs, root = builder->root;
+    slots[1] = cx_map_list_new(used);
+    if (slots[1] == 0) return cx_fail_false(COEX_STATUS_MEMORY);
+    struct cx_trie_batch batch = cx_map_list_sorted(flavor, builder->shift, words, refs, slots[1], used);
+    CX_CHECK("INV-BUILDER-1", builder_count_removals(&batch) == builder->removed);
+    if (!cx_trie_apply(flavor, &root, &batch)) return false;
+    slots[0] = root;
+    return true;
+}
+
+/* Puts all changes into the tree, and drops the table. Returns false if memory is exhausted;
+ * nothing has changed then. */
 static bool builder_flush(coex_handle handle)
 {
-    const struct map_builder *builder = coex_gc_handle_deref(handle);
+    struct map_builder *builder = coex_gc_handle_deref(handle); /* of a MUTABLE type: it does not move */
     if (builder->used == 0) return true;
-    coex_handle root = builder->root;
-    struct cx_trie_batch batch = {builder->words, builder->refs, 0, table_places(builder->shift)};
-    if (!cx_trie_apply((uint32_t)builder->flavor, &root, &batch)) return false;
-    coex_gc_store(handle, offsetof(struct map_builder, root), root);
-    coex_gc_store(handle, offsetof(struct map_builder, words), 0);
-    coex_gc_store(handle, offsetof(struct map_builder, refs), 0);
-    ((struct map_builder *)coex_gc_handle_deref(handle))->used = 0;
-    return true;
+    coex_handle *slots = coex_gc_enter_frame(2);
+    bool done = builder_apply(builder, slots);
+    if (done) {
+        coex_gc_store(handle, offsetof(struct map_builder, root), slots[0]);
+        coex_gc_store(handle, offsetof(struct map_builder, words), 0);
+        coex_gc_store(handle, offsetof(struct map_builder, refs), 0);
+        builder->used = builder->removed = 0;
+    }
+    coex_gc_leave_frame(slots);
+    return done;
 }
 
 /* The largest table, in bits of places: half as many as the tree has entries, and some in any case. */
@@ -253,20 +184,20 @@ static unsigned builder_most_bits(const struct map_builder *builder)
     return bits;
 }
 
-/* Makes sure that there is room for one more at the place that it belongs to; may move everything. */
+/* Makes room for one more change; may move all of them. Returns false if memory is exhausted. */
 static bool builder_make_room(coex_handle handle)
 {
     const struct map_builder *builder = coex_gc_handle_deref(handle);
     uint64_t bits = builder->words != 0 ? 64 - builder->shift : 0;
-    bool sparse = builder->words != 0 && builder->used < ((uint64_t)1 << bits) / 4;
-    if ((sparse || bits >= builder_most_bits(builder)) && !builder_flush(handle)) return false;
+    if (bits >= builder_most_bits(builder) && !builder_flush(handle)) return false;
     coex_handle *slots = coex_gc_enter_frame(2);
     bool done = builder_grow(handle, slots);
     coex_gc_leave_frame(slots);
     return done;
 }
 
-/* At most 11 of 16 places are used: then a change is two places from its own on average. */
+/* At most 11 of 16 places are used: then looking for a key that is not there takes six places on
+ * average. */
 static bool builder_is_full(const struct map_builder *builder)
 {
     return builder->words == 0 || builder->used >= ((uint64_t)11 << (64 - builder->shift)) / 16;
@@ -274,38 +205,46 @@ static bool builder_is_full(const struct map_builder *builder)
 
 /* ---------------------------------------------------------------- changing */
 
-/* What is changed already in the table, or needs no more room than it has. False: something is to be inserted. */
+/* Writes a change over one of the same key. */
+static void builder_rewrite(struct map_builder *builder, const struct cx_map_table *table, uint64_t at, uint64_t hash,
+                            uint64_t value)
+{
+    bool was = (*table_hash(table, at) & CX_TRIE_REMOVED) != 0, is = (hash & CX_TRIE_REMOVED) != 0;
+    table_write(table, at, hash, *table_key(table, at), value);
+    builder->removed += (uint64_t)is - (uint64_t)was;
+}
+
+/* Makes a change that needs no more room than the table has. Returns false if it needs more. */
 static bool builder_change_in_place(struct map_builder *builder, uint64_t hash, uint64_t key, uint64_t value, bool remove)
 {
     uint64_t at;
-    uint32_t flavor = (uint32_t)builder->flavor;
-    struct map_table table = table_of_builder(builder);
+    struct cx_map_table table = builder_table(builder);
     bool found = table_find(&table, hash, key, &at);
-    if (found && !remove) {
-        table_write(&table, at, hash, *table_key(&table, at), value);
-        return true;
-    }
-    if (remove && cx_trie_look(flavor, builder->root, hash, key) == NULL) {
+    if (remove && cx_trie_look((uint32_t)builder->flavor, builder->root, hash, key) == NULL) {
         if (found) {
-            table_close(&table, at);
+            table_clear(&table, at);
             builder->used--;
         }
         return true;
     }
+    if (remove) hash |= CX_TRIE_REMOVED;
     if (found) {
-        table_write(&table, at, hash | CX_TRIE_REMOVED, *table_key(&table, at), 0);
+        builder_rewrite(builder, &table, at, hash, value);
         return true;
     }
-    if (builder_is_full(builder) || !table_open(&table, at)) return false;
-    table_write(&table, at, remove ? hash | CX_TRIE_REMOVED : hash, key, value);
+    if (builder_is_full(builder)) return false;
+    table_write(&table, at, hash, key, value);
     builder->used++;
+    builder->removed += remove;
     return true;
 }
 
-/* A change into the table. False: memory is exhausted. */
-static bool builder_put(coex_handle handle, uint64_t hash, uint64_t key, uint64_t value, bool remove)
+/* Puts a change into the table. A hash with CX_TRIE_REMOVED removes the key. Returns false if
+ * memory is exhausted. */
+static bool builder_put(coex_handle handle, uint64_t hash, uint64_t key, uint64_t value)
 {
-    while (!builder_change_in_place(coex_gc_handle_deref(handle), hash, key, value, remove)) {
+    bool remove = (hash & CX_TRIE_REMOVED) != 0;
+    while (!builder_change_in_place(coex_gc_handle_deref(handle), hash & ~CX_TRIE_REMOVED, key, value, remove)) {
         if (!builder_make_room(handle)) return false;
     }
     return true;
@@ -313,25 +252,25 @@ static bool builder_put(coex_handle handle, uint64_t hash, uint64_t key, uint64_
 
 /* ---------------------------------------------------------------- the ring */
 
-static inline struct map_table late_rows(const struct map_builder *builder)
+static inline struct cx_map_table late_rows(const struct map_builder *builder)
 {
-    return table_of(builder->flavor, 63, builder->late_words, builder->late_refs);
+    return cx_map_table(builder->flavor, 60, builder->late_words, builder->late_refs);
 }
 
-/* The oldest that waits goes into the table. Its row stays as it is. False: memory is exhausted. */
+/* Puts the oldest change that waits into the table. Its row stays as it is. Returns false if memory
+ * is exhausted. */
 static bool late_put(coex_handle handle)
 {
     struct map_builder *builder = coex_gc_handle_deref(handle);
-    struct map_table ring = late_rows(builder);
+    struct cx_map_table ring = late_rows(builder);
     uint64_t at = (builder->late_next - builder->late) % BUILDER_LATE;
-    uint64_t hash = *table_hash(&ring, at), value = ring.rows.value != NULL ? *table_value(&ring, at) : 0;
-    bool remove = (hash & CX_TRIE_REMOVED) != 0;
-    if (!builder_put(handle, hash & ~CX_TRIE_REMOVED, *table_key(&ring, at), value, remove)) return false;
+    if (!builder_put(handle, *table_hash(&ring, at), *table_key(&ring, at), table_value(&ring, at))) return false;
     ((struct map_builder *)coex_gc_handle_deref(handle))->late--;
     return true;
 }
 
-/* All that waits goes into the table. False: memory is exhausted, and some of it still waits. */
+/* Puts all that waits into the table. Returns false if memory is exhausted; some of it still waits
+ * then. */
 static bool builder_settle(coex_handle handle)
 {
     const struct map_builder *builder = coex_gc_handle_deref(handle);
@@ -340,7 +279,7 @@ static bool builder_settle(coex_handle handle)
         if (!late_put(handle)) return false;
         builder = coex_gc_handle_deref(handle);
     }
-    struct map_table ring = late_rows(builder);
+    struct cx_map_table ring = late_rows(builder);
     for (uint64_t i = 0; i < BUILDER_LATE; i++) table_write(&ring, i, 0, 0, 0); /* so that they keep nothing alive */
     return true;
 }
@@ -358,7 +297,7 @@ static bool late_begin(coex_handle handle)
     return done;
 }
 
-/* A change that waits, if need be in place of the oldest that does. A hash with CX_TRIE_REMOVED: to be removed. False: memory is
+/* Lets a change wait, if need be in place of the oldest that does. Returns false if memory is
  * exhausted. */
 static bool builder_put_late(coex_handle handle, uint64_t hash, uint64_t key, uint64_t value)
 {
@@ -371,26 +310,46 @@ static bool builder_put_late(coex_handle handle, uint64_t hash, uint64_t key, ui
         if (!late_put(handle)) return false;
         builder = coex_gc_handle_deref(handle);
     }
-    struct map_table ring = late_rows(builder), table = table_of_builder(builder);
+    struct cx_map_table ring = late_rows(builder), table = builder_table(builder);
     table_write(&ring, builder->late_next++ % BUILDER_LATE, hash, key, value);
     builder->late++;
-    if (COEX_UNLIKELY(table.end == 0)) return true;
-    __builtin_prefetch(table_hash(&table, hash >> table.shift), 1);
-    if (builder->refs != 0) __builtin_prefetch(table_key(&table, hash >> table.shift), 1);
+    if (COEX_UNLIKELY(table.rows.hash == NULL)) return true;
+    uint64_t place = table_place(&table, hash);
+    __builtin_prefetch(table_hash(&table, place), 1);
+    __builtin_prefetch(table_hash(&table, place) + 8, 1);
+    if (builder->refs != 0) __builtin_prefetch(table_key(&table, place), 1);
     return true;
 }
 
-/* Is the key among those that wait? The last of them counts. */
+/* Finds a key among the changes that wait. The last of them counts. */
 static bool late_find(const struct map_builder *builder, uint64_t hash, uint64_t key, uint64_t *place)
 {
-    struct map_table ring = late_rows(builder);
+    struct cx_map_table ring = late_rows(builder);
     for (uint64_t i = 1; i <= builder->late; i++) {
         *place = (builder->late_next - i) % BUILDER_LATE;
-        if ((*table_hash(&ring, *place) & ~CX_TRIE_REMOVED) == hash &&
-            cx_trie_same_key(ring.flavor, *table_key(&ring, *place), key))
-            return true;
+        if (table_has(&ring, *place, hash, key)) return true;
     }
     return false;
+}
+
+/* Makes all waiting changes of a key removals, which keep no value. */
+static void late_remove(const struct map_builder *builder, uint64_t hash, uint64_t key)
+{
+    struct cx_map_table ring = late_rows(builder);
+    for (uint64_t i = 1; i <= builder->late; i++) {
+        uint64_t at = (builder->late_next - i) % BUILDER_LATE;
+        if (table_has(&ring, at, hash, key)) table_write(&ring, at, hash | CX_TRIE_REMOVED, *table_key(&ring, at), 0);
+    }
+}
+
+/* Puts the changes into the tree if they remove half of it, so that it is dropped. If memory is
+ * exhausted, that waits. */
+static void builder_drop_removed(coex_handle handle)
+{
+    const struct map_builder *builder = coex_gc_handle_deref(handle);
+    coex_status before = coex_last_status();
+    if (builder->removed == 0 || builder->removed < cx_trie_size(builder->root) / 2) return;
+    if (!builder_flush(handle)) cx_fail(before);
 }
 
 bool cx_map_builder_change(coex_handle handle, bool of_set, uint64_t key, uint64_t value, bool remove)
@@ -398,24 +357,29 @@ bool cx_map_builder_change(coex_handle handle, bool of_set, uint64_t key, uint64
     struct map_builder *builder = builder_look(handle, of_set);
     uint64_t hash;
     if (builder == NULL || !cx_trie_admit((uint32_t)builder->flavor, &key, &hash)) return false;
-    if (builder->words != 0 && 64 - builder->shift >= BUILDER_LATE_BITS)
-        return builder_put_late(handle, remove ? hash | CX_TRIE_REMOVED : hash, key, value);
-    return builder_settle(handle) && builder_put(handle, hash, key, value, remove);
+    if (remove) {
+        late_remove(builder, hash, key);
+        if (!builder_put(handle, hash | CX_TRIE_REMOVED, key, 0)) return false;
+        builder_drop_removed(handle);
+        return true;
+    }
+    if (builder->words != 0 && 64 - builder->shift >= BUILDER_LATE_BITS) return builder_put_late(handle, hash, key, value);
+    return builder_settle(handle) && builder_put(handle, hash, key, value);
 }
 
 /* ----------------------------------------------------------------- looking */
 
 int cx_map_builder_find(coex_handle handle, bool of_set, uint64_t key, uint64_t *value)
 {
-    const struct map_builder *builder = builder_look(handle, of_set);
+    struct map_builder *builder = builder_look(handle, of_set);
     uint64_t hash, at;
     if (builder == NULL || !cx_trie_admit((uint32_t)builder->flavor, &key, &hash)) return -1;
     uint32_t flavor = (uint32_t)builder->flavor;
     bool late = late_find(builder, hash, key, &at);
-    struct map_table table = late ? late_rows(builder) : table_of_builder(builder);
+    struct cx_map_table table = late ? late_rows(builder) : builder_table(builder);
     if (late || table_find(&table, hash, key, &at)) {
         if ((*table_hash(&table, at) & CX_TRIE_REMOVED) != 0) return 0;
-        if (value != NULL && table.rows.value != NULL) *value = *table_value(&table, at);
+        if (value != NULL && table.rows.value != NULL) *value = table_value(&table, at);
         return 1;
     }
     const uint64_t *entry = cx_trie_look(flavor, builder->root, hash, key);

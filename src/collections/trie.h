@@ -197,16 +197,18 @@ bool cx_list_branch(const struct cx_trie_list *list, uint32_t flavor, unsigned l
 
 /* ------------------------------------------------------------ whole trees */
 
-/* What goes into a tree all at once: a table in ascending order of hashes, with gaps whose hash is 0. Bit 1 of a hash means that
- * the key is to be removed. It lies in two arrays, so that a place is one or two lines of memory: `words` has a row with the hash and
- * what is no reference for each place, `refs` one with what is (0: nothing is). */
+/* A change of a tree. Bit 1 of the hash (CX_TRIE_REMOVED) says that the key is removed. */
 #define CX_TRIE_REMOVED ((uint64_t)2)
-struct cx_trie_batch {
-    coex_handle words, refs;
-    uint64_t at, end; /* index of the next change, and of the end */
+struct cx_trie_change {
+    uint64_t hash, key, value;
 };
 
-/* Words of a row. */
+/* Changes in ascending order of hashes, each key once. They lie where nothing moves, and something else roots their words. */
+struct cx_trie_batch {
+    const struct cx_trie_change *at, *end;
+};
+
+/* Words of a row of a table of changes: of references, and of all else with the hash (map_table.h). */
 static inline unsigned cx_rows_refs(uint32_t flavor)
 {
     return (unsigned)cx_trie_has_key_references(flavor) + ((flavor & COEX_MAP_REFERENCES) != 0);
@@ -234,7 +236,8 @@ static inline struct cx_trie_rows cx_trie_rows(uint32_t flavor, coex_handle word
                                  .value_step = value_refs ? ref_step : word_step};
 }
 
-/* All changes of a batch. What is in it, and *root, are rooted by the caller. False: memory is exhausted, *root is as it was. */
+/* Applies all changes of a batch to the tree *root, which the caller roots. Returns false if memory is exhausted; *root is as it
+ * was then. */
 bool cx_trie_apply(uint32_t flavor, coex_handle *root, struct cx_trie_batch *batch);
 
 enum cx_trie_operation { CX_TRIE_MERGE, CX_TRIE_INTERSECT, CX_TRIE_MINUS };

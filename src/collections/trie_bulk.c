@@ -94,14 +94,13 @@ static coex_handle bulk_child(coex_handle branch, unsigned place)
 
 /* ------------------------------------------------------------------ a batch */
 
-/* The hash of the next change from index `at` on, which moves to it; 0 at the end. */
-static uint64_t batch_next(uint32_t flavor, const struct cx_trie_batch *batch, uint64_t *at)
+/* The hash of a change without its flag; 0 at the end. */
+static uint64_t batch_hash(const struct cx_trie_batch *batch, const struct cx_trie_change *change)
 {
-    const uint64_t *hashes = coex_gc_handle_deref(batch->words);
-    unsigned step = cx_rows_words(flavor);
-    while (*at < batch->end && hashes[*at * step] == 0) (*at)++;
-    return *at < batch->end ? hashes[*at * step] & ~CX_TRIE_REMOVED : 0;
+    return change != batch->end ? change->hash & ~CX_TRIE_REMOVED : 0;
 }
+
+static uint64_t batch_next(const struct cx_trie_batch *batch) { return batch_hash(batch, batch->at); }
 
 /* Does a change belong to the subtree that `hash` leads to at `level`? */
 static bool batch_is_below(uint64_t change, uint64_t hash, unsigned level)
@@ -110,28 +109,18 @@ static bool batch_is_below(uint64_t change, uint64_t hash, unsigned level)
     return level == CX_TRIE_LEVELS ? change == hash : (change ^ hash) >> (64 - level * CX_TRIE_BITS) == 0;
 }
 
-/* How many of the next changes belong there, but no more than `most`. *distinct: no two of them have the same hash. */
-static unsigned batch_count(uint32_t flavor, const struct cx_trie_batch *batch, uint64_t hash, unsigned level, unsigned most,
-                            bool *distinct)
+/* Counts the next changes that belong there, up to `most`. *distinct: no two of them have the same hash. */
+static unsigned batch_count(const struct cx_trie_batch *batch, uint64_t hash, unsigned level, unsigned most, bool *distinct)
 {
-    uint64_t at = batch->at, last = 0, change;
+    const struct cx_trie_change *at = batch->at;
+    uint64_t last = 0, change;
     unsigned count = 0;
     *distinct = true;
-    for (; count < most && batch_is_below(change = batch_next(flavor, batch, &at), hash, level); at++, count++) {
+    for (; count < most && batch_is_below(change = batch_hash(batch, at), hash, level); at++, count++) {
         if (change == last) *distinct = false;
         last = change;
     }
     return count;
-}
-
-/* The next change, which is taken; true: to be set. */
-static bool batch_take(uint32_t flavor, struct cx_trie_batch *batch, uint64_t *key, uint64_t *value)
-{
-    struct cx_trie_rows rows = cx_trie_rows(flavor, batch->words, batch->refs);
-    uint64_t at = batch->at++;
-    *key = rows.key[at * rows.key_step];
-    *value = rows.value != NULL ? rows.value[at * rows.value_step] : 0;
-    return (rows.hash[at * rows.hash_step] & CX_TRIE_REMOVED) == 0;
 }
 
 /* All changes of one hash, where all of its bits are used up. */
@@ -139,10 +128,10 @@ static bool apply_collisions(uint32_t flavor, struct cx_trie_batch *batch, coex_
 {
     coex_handle *slots = coex_gc_enter_frame(1);
     bool done = true;
-    while (done && batch_next(flavor, batch, &batch->at) == hash) {
-        uint64_t key, value;
-        done = batch_take(flavor, batch, &key, &value) ? cx_leaf_set(flavor, leaf, hash, key, value)
-                                                       : cx_leaf_remove(flavor, leaf, hash, key);
+    for (; done && batch_next(batch) == hash; batch->at++) {
+        const struct cx_trie_change *change = batch->at;
+        done = (change->hash & CX_TRIE_REMOVED) == 0 ? cx_leaf_set(flavor, leaf, hash, change->key, change->value)
+                                                     : cx_leaf_remove(flavor, leaf, hash, change->key);
         slots[0] = *leaf;
     }
     coex_gc_leave_frame(slots);
@@ -153,26 +142,25 @@ static bool apply_collisions(uint32_t flavor, struct cx_trie_batch *batch, coex_
  * hashes: so a sort by marks alone that leaves the rest in order does. */
 static bool apply_to_nothing(uint32_t flavor, struct cx_trie_batch *batch, coex_handle *leaf, unsigned count)
 {
-    uint64_t at[CX_TRIE_LEAF];
+    const struct cx_trie_change *changes = batch->at;
     uint32_t order[CX_TRIE_LEAF]; /* mark and index */
     for (unsigned i = 0; i < count; i++) {
-        uint32_t it = (uint32_t)cx_trie_mark(batch_next(flavor, batch, &batch->at)) << 8 | i;
+        uint32_t it = (uint32_t)cx_trie_mark(changes[i].hash) << 8 | i;
         unsigned j = i;
         for (; j > 0 && order[j - 1] > it; j--) order[j] = order[j - 1];
         order[j] = it;
-        at[i] = batch->at++;
     }
     struct cx_trie_node *node = cx_leaf_new(flavor, count, leaf);
     if (node == NULL) return false;
-    struct cx_trie_rows rows = cx_trie_rows(flavor, batch->words, batch->refs);
     uint8_t *marks = (uint8_t *)node->word;
     uint64_t *entry = node->word + cx_leaf_mark_words(count);
     for (unsigned i = 0; i < count; i++) {
-        uint64_t from = at[order[i] & 0xff];
+        const struct cx_trie_change *change = &changes[order[i] & 0xff];
         marks[i] = (uint8_t)(order[i] >> 8);
-        *entry++ = rows.key[from * rows.key_step];
-        if (rows.value != NULL) *entry++ = rows.value[from * rows.value_step];
+        *entry++ = change->key;
+        if (cx_trie_stride(flavor) == 2) *entry++ = change->value;
     }
+    batch->at += count;
     return true;
 }
 
@@ -182,12 +170,11 @@ static bool apply_to_leaf(uint32_t flavor, struct cx_trie_batch *batch, coex_han
     struct cx_trie_list list;
     cx_list_begin(&list);
     cx_list_load(&list, flavor, *leaf);
-    for (; count != 0; count--) {
-        uint64_t key, value, hash = batch_next(flavor, batch, &batch->at);
-        if (batch_take(flavor, batch, &key, &value))
-            cx_list_set(&list, flavor, hash, key, value);
+    for (; count != 0; count--, batch->at++) {
+        if ((batch->at->hash & CX_TRIE_REMOVED) == 0)
+            cx_list_set(&list, flavor, batch->at->hash, batch->at->key, batch->at->value);
         else
-            cx_list_remove(&list, flavor, hash, key);
+            cx_list_remove(&list, flavor, batch_next(batch), batch->at->key);
     }
     return !list.changed || cx_list_tree(&list, flavor, level, leaf);
 }
@@ -201,7 +188,7 @@ static bool apply_places(uint32_t flavor, struct cx_trie_batch *batch, coex_hand
     unsigned copied = 0;
     uint64_t change;
     image_begin(image, cx_trie_size(branch));
-    while (batch_is_below(change = batch_next(flavor, batch, &batch->at), hash, level)) {
+    while (batch_is_below(change = batch_next(batch), hash, level)) {
         unsigned place = cx_trie_place(change, level);
         coex_handle child = bulk_child(branch, place);
         image_copy(image, branch, copied, place);
@@ -223,7 +210,7 @@ static bool apply_below(uint32_t flavor, struct cx_trie_batch *batch, coex_handl
     if (*tree == 0 || cx_trie_is_leaf(*tree)) {
         unsigned room = *tree == 0 ? CX_TRIE_LEAF : CX_TRIE_LIST - (unsigned)cx_trie_size(*tree);
         bool distinct;
-        unsigned count = batch_count(flavor, batch, hash, level, room + 1, &distinct);
+        unsigned count = batch_count(batch, hash, level, room + 1, &distinct);
         if (count <= room && distinct && *tree == 0) return apply_to_nothing(flavor, batch, tree, count);
         if (count <= room) return apply_to_leaf(flavor, batch, tree, level, count);
     }
@@ -238,7 +225,7 @@ static bool apply_below(uint32_t flavor, struct cx_trie_batch *batch, coex_handl
 bool cx_trie_apply(uint32_t flavor, coex_handle *root, struct cx_trie_batch *batch)
 {
     coex_handle tree = *root;
-    if (batch_next(flavor, batch, &batch->at) == 0) return true;
+    if (batch_next(batch) == 0) return true;
     if (!apply_below(flavor, batch, &tree, 0, 0)) return false;
     *root = tree;
     return true;

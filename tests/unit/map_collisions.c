@@ -63,26 +63,29 @@ TEST(maps_are_as_a_model_says_if_hashes_part_in_their_last_bits)
     coex_gc_shutdown();
 }
 
-/* So many keys of one place that the table has no room for them: it goes into the tree and begins anew, while changes wait for it. */
-static uint64_t crowded_word(uint64_t i) { return i < 64 ? i << 58 : UINT64_MAX << 2 ^ i << 2; }
-
+/* Keys of a tree are removed until the table goes into the tree and begins anew, while other changes wait for it. */
 TEST(changes_keep_their_order_when_the_table_of_a_builder_begins_anew)
 {
-    enum { COUNT = 600, BACK = 6 };
+    enum { COUNT = 1200, OLD = 400, BACK = 6 };
     uint64_t value;
     start_quiet();
-    memset(cx_values.seed, 0, sizeof cx_values.seed);
     coex_handle *slots = coex_gc_enter_frame(1);
     slots[0] = coex_map_empty(COEX_MAP_INTEGER);
     slots[0] = coex_map_builder(slots[0]);
+    for (uint64_t i = 0; i < OLD; i++) expect(coex_map_builder_set(slots[0], i, 7));
+    slots[0] = coex_map_builder_finish(slots[0]);
+    slots[0] = coex_map_builder(slots[0]);
     for (uint64_t i = 0; i < COUNT; i++) {
-        expect(coex_map_builder_set(slots[0], crowded_word(i), i));
-        if (i >= BACK) expect(coex_map_builder_set(slots[0], crowded_word(i - BACK), 2 * i));
+        expect(coex_map_builder_set(slots[0], OLD + i, i));
+        if (i >= BACK) expect(coex_map_builder_set(slots[0], OLD + i - BACK, 2 * i));
+        if (i % 2 == 0 && i / 2 < OLD) expect(coex_map_builder_remove(slots[0], i / 2));
+        if (i % 64 == 63) expect(coex_map_builder_set(slots[0], i % OLD, i) && coex_map_builder_remove(slots[0], i % OLD));
     }
+    for (uint64_t i = 0; i < OLD; i++) expect(!coex_map_builder_has(slots[0], i));
     slots[0] = coex_map_builder_finish(slots[0]);
     expect_eq(coex_map_len(slots[0]), COUNT);
     for (uint64_t i = 0; i < COUNT; i++) {
-        expect(coex_map_get(slots[0], crowded_word(i), &value));
+        expect(coex_map_get(slots[0], OLD + i, &value));
         expect_eq(value, i < COUNT - BACK ? 2 * (i + BACK) : i);
     }
     coex_gc_leave_frame(slots);

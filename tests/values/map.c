@@ -277,6 +277,72 @@ TEST(a_builder_keeps_nothing_alive_that_was_taken_out)
     coex_gc_shutdown();
 }
 
+/* Sets a watched value in a builder and removes its key after `more` other changes. */
+static void remove_after(coex_handle *slots, uint64_t key, uint64_t more)
+{
+    slots[1] = coex_string_from("value", 5);
+    slots[2] = coex_gc_weak_new(slots[1]);
+    expect(coex_map_builder_set(slots[0], key, slots[1]));
+    slots[1] = 0;
+    for (uint64_t i = 0; i < more; i++) expect(coex_map_builder_set(slots[0], i, COEX_IMMEDIATE(i)));
+    coex_gc_collect();
+    expect(coex_gc_weak_get(slots[2]) != 0);
+    expect(coex_map_builder_remove(slots[0], key));
+    coex_gc_collect();
+    expect_eq(coex_gc_weak_get(slots[2]), 0);
+}
+
+TEST(a_builder_drops_a_value_when_its_key_is_removed)
+{
+    enum { COUNT = 1000 };
+    start_default();
+    coex_handle *slots = coex_gc_enter_frame(3);
+    slots[0] = coex_map_empty(COEX_MAP_INTEGER | COEX_MAP_REFERENCES);
+    slots[0] = coex_map_builder(slots[0]);
+    remove_after(slots, COUNT, 0);     /* of a small table */
+    remove_after(slots, COUNT, COUNT); /* of a large one */
+    remove_after(slots, COUNT, 0);     /* of those that wait for it */
+    remove_after(slots, COUNT, 3);
+    slots[0] = coex_map_builder_finish(slots[0]);
+    slots[0] = coex_map_builder(slots[0]); /* and beside a tree */
+    remove_after(slots, COUNT, 0);
+    remove_after(slots, COUNT, COUNT);
+    slots[0] = coex_map_builder_finish(slots[0]);
+    expect_eq(coex_map_len(slots[0]), COUNT);
+    coex_gc_leave_frame(slots);
+    coex_gc_shutdown();
+}
+
+/* Values that the map had when the builder began are the tree's: at most half of it is kept for nothing. */
+TEST(a_builder_drops_the_values_of_the_map_it_began_with_as_keys_are_removed)
+{
+    enum { COUNT = 300 };
+    uint64_t kept;
+    start_default();
+    coex_handle *slots = coex_gc_enter_frame(2 + COUNT);
+    slots[0] = coex_map_empty(COEX_MAP_INTEGER | COEX_MAP_REFERENCES);
+    slots[0] = coex_map_builder(slots[0]);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        slots[1] = coex_string_from("value", 5);
+        slots[2 + i] = coex_gc_weak_new(slots[1]);
+        expect(coex_map_builder_set(slots[0], i, slots[1]));
+    }
+    slots[1] = 0;
+    slots[0] = coex_map_builder_finish(slots[0]);
+    slots[0] = coex_map_builder(slots[0]);
+    for (uint64_t gone = 0; gone <= COUNT; gone += COUNT / 10) {
+        kept = 0;
+        coex_gc_collect();
+        for (uint64_t i = 0; i < COUNT; i++) kept += coex_gc_weak_get(slots[2 + i]) != 0;
+        expect(kept >= COUNT - gone && kept <= 2 * (COUNT - gone) + 1);
+        for (uint64_t i = gone; i < COUNT && i < gone + COUNT / 10; i++) expect(coex_map_builder_remove(slots[0], i));
+    }
+    expect_eq(kept, 0);
+    expect_eq(coex_map_builder_len(slots[0]), 0);
+    coex_gc_leave_frame(slots);
+    coex_gc_shutdown();
+}
+
 /* ---- without memory --------------------------------------------------------------------------------------- */
 
 TEST_TIMEOUT(without_memory_nothing_is_lost, 60)

@@ -71,7 +71,8 @@ COEX_API bool coex_map_next(coex_handle iterator, uint64_t *key, uint64_t *value
 
 /* A builder (transient): begins as a copy of `map`, in constant time, and is changed in place by its thread. What is set gathers in
  * a table of its own beside the map and goes into it in one pass, sorted, at the latest when the builder finishes: so each node is
- * made once. After finish every function but coex_kind_of says COEX_STATUS_STALE. */
+ * made once. Keys may arrive in any order. A value is dropped when its key is removed; values that `map` had are dropped when half
+ * of its keys are removed. After finish every function but coex_kind_of says COEX_STATUS_STALE. */
 COEX_API coex_handle coex_map_builder(coex_handle map);
 COEX_API bool coex_map_builder_set(coex_handle builder, uint64_t key, uint64_t value); /* a safepoint. False: nothing changed */
 COEX_API bool coex_map_builder_remove(coex_handle builder, uint64_t key); /* a safepoint. True also if there was no such key */
