@@ -39,7 +39,11 @@ enum operation {
 
 enum { SLOT_CLOSURE, SLOT_LINK, SLOT_FIRST };
 
-enum { MAX_PARAMETERS = 250, MAX_FRAME = 60000 };
+enum {
+    MAX_PARAMETERS = 250,
+    MAX_FRAME = 60000,
+    MAX_OPERAND = 1 << 24 /* operands are below it; the place of an instruction is one, in a jump */
+};
 
 static inline uint32_t instruction(enum operation operation, uint32_t n) { return (uint32_t)operation | n << 8; }
 

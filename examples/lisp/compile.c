@@ -62,16 +62,20 @@ void emit(struct function *f, enum operation operation, uint32_t n, int change)
 {
     f->depth = (uint32_t)((int)f->depth + change);
     if (f->depth > f->frame) f->frame = f->depth;
-    if (f->frame > MAX_FRAME || n >= 1u << 24) raise_error(f->vm, 0, "syntax: a procedure is too large");
+    if (f->frame > MAX_FRAME || n >= MAX_OPERAND || f->code.count >= MAX_OPERAND) syntax_error(f, 0, "a procedure is too large");
     APPEND(f->vm, f->code, instruction(operation, n));
 }
 
-/* A slot for each constant, in the order of their indices. */
+/* A slot for each constant, in the order of their indices. One that was met long ago gets another slot: a procedure may have a million,
+ * and comparing each with all others would take for ever. */
 uint32_t constant_index(struct function *f, value v)
 {
-    for (uint32_t i = 0; i < f->constant_count; i++) {
+    enum { LOOK_BACK = 512 };
+    uint32_t first = f->constant_count > LOOK_BACK ? f->constant_count - LOOK_BACK : 0;
+    for (uint32_t i = first; i < f->constant_count; i++) {
         if (f->constants[i] == v) return i;
     }
+    if (f->constants + f->constant_count >= f->vm->limit) syntax_error(f, 0, "a procedure is too large");
     coex_gc_root(v);
     return f->constant_count++;
 }

@@ -69,42 +69,58 @@ static void compile_begin(struct function *f, value form, bool tail)
         compile_sequence(f, cdr(form), tail);
 }
 
+/* Jumps that meet at one place further on. A form may have any number of clauses, so that they are compiled in a loop, and their jumps
+ * are kept in the arena. */
+static void emit_labels(struct function *f, const struct words *jumps)
+{
+    for (uint32_t i = 0; i < jumps->count; i++) emit_label(f, jumps->items[i]);
+}
+
+/* A form without any: its value is a constant. */
+static void push_constant(struct function *f, value v, bool tail)
+{
+    emit_constant(f, v);
+    emit_return(f, tail);
+}
+
 static void compile_and(struct function *f, value form, bool tail)
 {
     need_list(f, form, 1, "and");
+    struct words otherwise = {0};
     value rest = cdr(form);
     if (rest == NIL) {
-        emit_constant(f, TRUE);
-        emit_return(f, tail);
-    } else if (cdr(rest) == NIL) {
-        compile(f, car(rest), tail);
-    } else {
-        compile(f, car(rest), false);
-        uint32_t otherwise = emit_jump(f, OP_JUMP_IF_FALSE, -1);
-        compile_and(f, rest, tail);
-        uint32_t end = emit_else(f, otherwise, tail);
-        emit_constant(f, FALSE);
-        emit_return(f, tail);
-        emit_end_if(f, end, tail);
+        push_constant(f, TRUE, tail);
+        return;
     }
+    for (; cdr(rest) != NIL; rest = cdr(rest)) {
+        compile(f, car(rest), false);
+        APPEND(f->vm, otherwise, emit_jump(f, OP_JUMP_IF_FALSE, -1));
+    }
+    compile(f, car(rest), tail);
+    if (otherwise.count == 0) return;
+    uint32_t end = tail ? 0 : emit_jump(f, OP_JUMP, 0);
+    f->depth--;
+    emit_labels(f, &otherwise);
+    push_constant(f, FALSE, tail);
+    emit_end_if(f, end, tail);
 }
 
 static void compile_or(struct function *f, value form, bool tail)
 {
     need_list(f, form, 1, "or");
+    struct words found = {0};
     value rest = cdr(form);
     if (rest == NIL) {
-        emit_constant(f, FALSE);
-        emit_return(f, tail);
-    } else if (cdr(rest) == NIL) {
-        compile(f, car(rest), tail);
-    } else {
-        compile(f, car(rest), false);
-        uint32_t found = emit_jump(f, OP_JUMP_IF_TRUE, -1);
-        compile_or(f, rest, tail);
-        emit_label(f, found);
-        emit_return(f, tail);
+        push_constant(f, FALSE, tail);
+        return;
     }
+    for (; cdr(rest) != NIL; rest = cdr(rest)) {
+        compile(f, car(rest), false);
+        APPEND(f->vm, found, emit_jump(f, OP_JUMP_IF_TRUE, -1));
+    }
+    compile(f, car(rest), tail);
+    emit_labels(f, &found);
+    if (found.count > 0) emit_return(f, tail);
 }
 
 /* ------------------------------------------------------- cond, case, guard */
@@ -125,49 +141,63 @@ static void compile_arrow(struct function *f, value procedure, bool tail)
     unbind(f, outside, tail);
 }
 
-static void compile_clauses(struct function *f, value clauses, bool tail, fallback *otherwise);
+/* The ends of clauses, where the value is on top. */
+struct ends {
+    struct words jumps;
+    bool found; /* one of them comes from a test whose value is the clause's */
+};
 
-static void compile_arrow_clause(struct function *f, value clauses, bool tail, fallback *otherwise)
+/* One branch is written: on to the next. */
+static void end_clause(struct function *f, struct ends *ends, uint32_t jump_if_false, bool tail)
+{
+    uint32_t end = emit_else(f, jump_if_false, tail);
+    if (!tail) APPEND(f->vm, ends->jumps, end);
+}
+
+static void compile_arrow_clause(struct function *f, struct ends *ends, value clause, bool tail)
 {
     uint32_t slot = f->depth - 1;
     emit(f, OP_LOCAL, slot, 1);
     uint32_t skip = emit_jump(f, OP_JUMP_IF_FALSE, -1);
-    compile_arrow(f, third(car(clauses)), tail);
-    uint32_t end = emit_else(f, skip, tail);
+    compile_arrow(f, third(clause), tail);
+    end_clause(f, ends, skip, tail);
     f->depth++; /* the value of the test is still there */
     emit(f, OP_POP, 0, -1);
-    compile_clauses(f, cdr(clauses), tail, otherwise);
-    emit_end_if(f, end, tail);
+}
+
+static void compile_clause(struct function *f, struct ends *ends, value clause, bool tail)
+{
+    compile(f, car(clause), false);
+    if (cdr(clause) == NIL) {
+        APPEND(f->vm, ends->jumps, emit_jump(f, OP_JUMP_IF_TRUE, -1));
+        ends->found = true;
+    } else if (second(clause) == arrow_name && is_pair(after_second(clause))) {
+        compile_arrow_clause(f, ends, clause, tail);
+    } else {
+        uint32_t skip = emit_jump(f, OP_JUMP_IF_FALSE, -1);
+        compile_sequence(f, cdr(clause), tail);
+        end_clause(f, ends, skip, tail);
+    }
+}
+
+static bool is_else(struct function *f, value clause)
+{
+    need_list(f, clause, 1, "a clause");
+    if (car(clause) != else_name) return false;
+    need_list(f, clause, 2, "else");
+    return true;
 }
 
 static void compile_clauses(struct function *f, value clauses, bool tail, fallback *otherwise)
 {
-    if (clauses == NIL) {
+    struct ends ends = {0};
+    for (; clauses != NIL && !is_else(f, car(clauses)); clauses = cdr(clauses)) compile_clause(f, &ends, car(clauses), tail);
+    if (clauses == NIL)
         otherwise(f, tail);
-        return;
-    }
-    value clause = car(clauses);
-    need_list(f, clause, 1, "a clause");
-    if (car(clause) == else_name) {
-        need_list(f, clause, 2, "else");
-        compile_sequence(f, cdr(clause), tail);
-        return;
-    }
-    compile(f, car(clause), false);
-    if (cdr(clause) == NIL) {
-        uint32_t found = emit_jump(f, OP_JUMP_IF_TRUE, -1);
-        compile_clauses(f, cdr(clauses), tail, otherwise);
-        emit_label(f, found);
-        emit_return(f, tail);
-    } else if (second(clause) == arrow_name && is_pair(after_second(clause))) {
-        compile_arrow_clause(f, clauses, tail, otherwise);
-    } else {
-        uint32_t skip = emit_jump(f, OP_JUMP_IF_FALSE, -1);
-        compile_sequence(f, cdr(clause), tail);
-        uint32_t end = emit_else(f, skip, tail);
-        compile_clauses(f, cdr(clauses), tail, otherwise);
-        emit_end_if(f, end, tail);
-    }
+    else
+        compile_sequence(f, cdr(car(clauses)), tail);
+    emit_labels(f, &ends.jumps);
+    if (ends.found) emit_return(f, tail);
 }
 
 static void compile_cond(struct function *f, value form, bool tail)
@@ -179,37 +209,39 @@ static void compile_cond(struct function *f, value form, bool tail)
 /* Pushes whether the key in `slot` is one of the data. */
 static void compile_member(struct function *f, uint32_t slot, value data)
 {
-    if (data == NIL) {
-        emit_constant(f, FALSE);
-        return;
+    struct words found = {0};
+    for (; data != NIL; data = cdr(data)) {
+        emit(f, OP_LOCAL, slot, 1);
+        emit_constant(f, car(data));
+        emit(f, OP_SAME, 0, -1);
+        APPEND(f->vm, found, emit_jump(f, OP_JUMP_IF_TRUE, -1));
     }
-    emit(f, OP_LOCAL, slot, 1);
-    emit_constant(f, car(data));
-    emit(f, OP_SAME, 0, -1);
-    uint32_t found = emit_jump(f, OP_JUMP_IF_TRUE, -1);
-    compile_member(f, slot, cdr(data));
-    emit_label(f, found);
+    emit_constant(f, FALSE);
+    emit_labels(f, &found);
 }
 
-static void compile_case_clauses(struct function *f, uint32_t slot, value clauses, bool tail)
+static void compile_case_clause(struct function *f, struct ends *ends, uint32_t slot, value clause, bool tail)
 {
-    if (clauses == NIL) {
-        push_nothing(f, tail);
-        return;
-    }
-    value clause = car(clauses);
-    need_list(f, clause, 2, "a clause of case");
-    if (car(clause) == else_name) {
-        compile_sequence(f, cdr(clause), tail);
-        return;
-    }
     need_list(f, car(clause), 0, "a clause of case");
     compile_member(f, slot, car(clause));
     uint32_t skip = emit_jump(f, OP_JUMP_IF_FALSE, -1);
     compile_sequence(f, cdr(clause), tail);
-    uint32_t end = emit_else(f, skip, tail);
-    compile_case_clauses(f, slot, cdr(clauses), tail);
-    emit_end_if(f, end, tail);
+    end_clause(f, ends, skip, tail);
+}
+
+static void compile_case_clauses(struct function *f, uint32_t slot, value clauses, bool tail)
+{
+    struct ends ends = {0};
+    for (; clauses != NIL; clauses = cdr(clauses)) {
+        need_list(f, car(clauses), 2, "a clause of case");
+        if (car(car(clauses)) == else_name) break;
+        compile_case_clause(f, &ends, slot, car(clauses), tail);
+    }
+    if (clauses == NIL)
+        push_nothing(f, tail);
+    else
+        compile_sequence(f, cdr(car(clauses)), tail);
+    emit_labels(f, &ends.jumps);
 }
 
 static void compile_case(struct function *f, value form, bool tail)

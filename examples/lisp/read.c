@@ -79,6 +79,10 @@ static value read_list(struct vm *vm, struct reader *reader)
             if (peek(reader) != ')') read_fail(reader, "more than one thing after a dot");
             break;
         }
+        if (slots + count >= vm->limit) {
+            coex_gc_leave_frame(slots);
+            return read_fail(reader, "a list is too long");
+        }
         coex_gc_root(item);
         count++;
     }

@@ -76,7 +76,13 @@ static value read_all(struct vm *vm, struct reader *reader)
     value *slots = coex_gc_enter_frame(1);
     slots[0] = NIL;
     uint64_t count = 1;
-    for (value form = read_value(vm, reader); form != 0; form = read_value(vm, reader), count++) coex_gc_root(form);
+    for (value form = read_value(vm, reader); form != 0; form = read_value(vm, reader), count++) {
+        if (slots + count >= vm->limit) {
+            reader->error = "too many forms";
+            break;
+        }
+        coex_gc_root(form);
+    }
     while (count > 1) slots[0] = cons(vm, slots[--count], slots[0]);
     value forms = slots[0];
     coex_gc_leave_frame(slots);

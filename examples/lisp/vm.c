@@ -160,8 +160,11 @@ static void call(struct machine *m, uint32_t count, bool tail)
 }
 
 /* A list as arguments of what is no closure: they get a frame for the time of the call. */
-static value apply_other(struct vm *vm, value callee, value list, uint32_t count)
+static value apply_other(struct machine *m, value callee, value list, uint32_t count)
 {
+    struct vm *vm = m->vm;
+    if (m->sp + MAX_FRAME > vm->limit || count > (size_t)(vm->limit - m->sp - MAX_FRAME))
+        raise_error(vm, callee, "%u arguments are too many for", count);
     value *slots = coex_gc_enter_frame(count);
     for (uint32_t i = 0; i < count; i++, list = cdr(list)) slots[i] = car(list);
     value result = call_other(vm, callee, count, slots);
@@ -176,7 +179,7 @@ static void tail_apply(struct machine *m)
     uint32_t count = 0;
     for (value rest = list; is_pair(rest); rest = cdr(rest)) count++;
     if (!is_kind(callee, KIND_CLOSURE)) {
-        value result = apply_other(m->vm, callee, list, count);
+        value result = apply_other(m, callee, list, count);
         m->sp[-1] = result;
         return_value(m);
         return;
