@@ -84,6 +84,8 @@ def check_bad_files():
         file.write(b'"}')
     refuse(["report", in_scratch("huge text"), "-o", in_scratch("no.html")], 1, "a text of more than")
     refuse(["report", in_scratch("trace.json"), "-o", "/nowhere/at/all.html"], 1, "/nowhere/at/all.html")
+    refuse(["report", in_scratch("trace.json"), "-o", in_scratch("trace.json")], 1, "the page would replace the trace")
+    check(open(in_scratch("trace.json"), "rb").read() == trace, "the trace is as it was")
     refuse(["snapshot-top", in_scratch("trace.json")], 1, "not a heap snapshot")
 
 

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 double report_percentile(const double *sorted, size_t count, double part)
 {
@@ -497,23 +498,42 @@ void report_write(FILE *file, const struct trace *trace, const char *source)
     numerals_leave(numerals);
 }
 
+static bool report_is_same_file(const char *trace_path, const char *page_path)
+{
+    struct stat trace, page;
+    return stat(trace_path, &trace) == 0 && stat(page_path, &page) == 0 && S_ISREG(trace.st_mode) && trace.st_dev == page.st_dev &&
+           trace.st_ino == page.st_ino;
+}
+
+/* Returns whether the page was written; the page of a trace that can't be read is not touched. */
+static bool report_save(const struct trace *trace, const char *trace_path, const char *page_path, char *error, size_t room)
+{
+    FILE *file = fopen(page_path, "w");
+    if (file == NULL) {
+        snprintf(error, room, "%s: %s", page_path, strerror(errno));
+        return false;
+    }
+    const char *slash = strrchr(trace_path, '/');
+    report_write(file, trace, slash != NULL ? slash + 1 : trace_path);
+    bool good = ferror(file) == 0;
+    good = fclose(file) == 0 && good;
+    if (!good) snprintf(error, room, "%s: can't be written", page_path);
+    return good;
+}
+
 bool report_make(const char *trace_path, const char *page_path, char *error, size_t room)
 {
+    if (report_is_same_file(trace_path, page_path)) {
+        snprintf(error, room, "%s: the page would replace the trace", page_path);
+        return false;
+    }
     struct json_reader *reader = command_allocate(NULL, sizeof *reader);
     struct trace trace = {0};
     bool good = json_open(reader, trace_path) && trace_read(&trace, reader);
     if (!good) snprintf(error, room, "%s", reader->error);
     json_close(reader);
     free(reader);
-    FILE *file = good ? fopen(page_path, "w") : NULL;
-    if (good && file == NULL) snprintf(error, room, "%s: %s", page_path, strerror(errno));
-    if (file != NULL) {
-        const char *slash = strrchr(trace_path, '/');
-        report_write(file, &trace, slash != NULL ? slash + 1 : trace_path);
-        good = ferror(file) == 0;
-        good = fclose(file) == 0 && good;
-        if (!good) snprintf(error, room, "%s: can't be written", page_path);
-    }
+    good = good && report_save(&trace, trace_path, page_path, error, room);
     trace_free(&trace);
-    return good && file != NULL;
+    return good;
 }
