@@ -72,8 +72,9 @@ enum {
     COEX_GC_ESYSTEM = 9   /* the operating system refused a call; coex_gc_error_detail says which */
 };
 
-/* Asked when an allocation of `size` bytes has failed and a full cycle did not help. True: try once more. It runs on the thread
- * that allocates, may free what it can (drop roots, coex_gc_collect), and gets the null handle at once if it allocates itself. */
+/* Called when an allocation of `size` bytes has failed: it has waited for full cycles until one of them freed no more and no other
+ * thread took what was free. Returns true to try once more. It runs on the thread that allocates and may free what it can (drop roots,
+ * coex_gc_collect). An allocation inside it that finds no room returns the null handle at once. */
 typedef bool (*coex_gc_out_of_memory)(uint64_t size, void *context);
 
 typedef struct coex_gc_config {

@@ -5,6 +5,7 @@
 #include "gc/collector.h"
 #include "gc/error.h"
 #include "gc/finalize.h"
+#include "gc/limit.h"
 #include "gc/pace.h"
 #include "gc/transition.h"
 
@@ -15,6 +16,11 @@ struct alloc_request {
     uint64_t size;   /* payload */
     uint64_t prefix; /* words before it */
     uint64_t bytes;  /* in all */
+};
+
+struct alloc_result {
+    coex_handle handle; /* index of the table */
+    void *payload;
 };
 
 /* ---------------------------------------------------------------- handles */
@@ -28,7 +34,10 @@ static bool alloc_ensure_handle(struct cx_thread *self)
     if (held->count == 0) {
         if (counted) held->appetite = 0; /* the count trigger is exact to a word */
         if (!cx_handles_claim(&cx_world.handles, held, self->black)) return false;
-        for (uint32_t i = 0; i < held->count; i++) self->handles_taken += (uint64_t)__builtin_popcountll(held->bits[i]);
+        uint64_t claimed = 0;
+        for (uint32_t i = 0; i < held->count; i++) claimed += (uint64_t)__builtin_popcountll(held->bits[i]);
+        self->handles_taken += claimed;
+        self->granted += claimed;
     } else if (counted) {
         cx_pace_count_late((uint64_t)__builtin_popcountll(held->bits[held->count - 1]));
     }
@@ -58,13 +67,13 @@ static char *alloc_large(struct cx_thread *self, const struct alloc_request *req
     uint64_t offset = ((request->prefix + align - 1) & ~(align - 1)) - request->prefix;
     char *pages = cx_heap_take_large(&cx_world.heap, request->bytes + offset);
     if (pages == NULL) return NULL;
+    self->granted++;
     self->tlab.bytes += request->bytes;
     self->tlab.taken += request->bytes;
     return pages + offset;
 }
 
-static enum alloc_outcome alloc_try(struct cx_thread *self, const struct alloc_request *request, coex_handle *handle,
-                                    void **payload)
+static enum alloc_outcome alloc_try(struct cx_thread *self, const struct alloc_request *request, struct alloc_result *result)
 {
     if (!alloc_ensure_handle(self)) return ALLOC_NO_HANDLES;
     char *start = request->bytes <= COEX_GC_SMALL_MAX ? cx_tlab_place(&self->tlab, &self->words, &cx_world.heap, request->bytes,
@@ -73,13 +82,13 @@ static enum alloc_outcome alloc_try(struct cx_thread *self, const struct alloc_r
     if (start == NULL) return ALLOC_NO_SPACE;
     uint64_t *header = (uint64_t *)(void *)(start + request->prefix) - 1;
     if (request->type->size == 0) header[-1] = request->size;
-    *handle = alloc_take_handle(self);
-    *header = *handle | (uint64_t)request->type->id << COEX_GC_TYPE_SHIFT;
-    cx_aptr_store_release(cx_aptr_at(&cx_world.handles.table[*handle]), header + 1);
+    coex_handle handle = alloc_take_handle(self);
+    *header = handle | (uint64_t)request->type->id << COEX_GC_TYPE_SHIFT;
+    cx_aptr_store_release(cx_aptr_at(&cx_world.handles.table[handle]), header + 1);
     /* Without a place in the list it would die in silence: then it is garbage from birth, and the answer is "no memory". */
-    if (CX_UNLIKELY(request->type->descriptor->finalize != NULL) && !cx_finalize_add(cx_handle_tag(&cx_world.handles, *handle)))
+    if (CX_UNLIKELY(request->type->descriptor->finalize != NULL) && !cx_finalize_add(cx_handle_tag(&cx_world.handles, handle)))
         return ALLOC_NO_SPACE;
-    *payload = header + 1;
+    *result = (struct alloc_result){.handle = handle, .payload = header + 1};
     return ALLOC_DONE;
 }
 
@@ -109,13 +118,70 @@ void cx_alloc_collect_self(struct cx_thread *self)
     cx_transition_leave_self(cx_thread_need_self("coex_gc_alloc")); /* unless the runtime was shut down meanwhile */
 }
 
-/* Full: wait for a cycle, or for two. */
+/* Waits for a full cycle that starts now. Handles come back one cycle later: for them, waits for two. */
 static void alloc_wait(struct cx_thread *self, enum alloc_outcome outcome)
 {
-    cx_a64_add_relaxed(&cx_pace.limit_waits, 1);
     CX_POINT("limit-waits");
     cx_alloc_collect_self(self);
     if (outcome == ALLOC_NO_HANDLES) cx_alloc_collect_self(self);
+}
+
+/* Returns a number that changes whenever another thread is granted handles, a block or a large run. */
+static uint64_t alloc_granted_to_others(const struct cx_thread *self)
+{
+    return cx_a64_load_relaxed(&cx_world.handles.claimed) + cx_a64_load_relaxed(&cx_world.heap.granted) - self->granted -
+           self->tlab.granted;
+}
+
+/* Returns what the last cycle left in use: bytes and handles together, since a useful cycle lowers one of them. */
+static uint64_t alloc_left_in_use(void)
+{
+    return cx_a64_load_relaxed(&cx_pace.live) + cx_handles_in_use(&cx_world.handles);
+}
+
+/* The head of the line tries. While that fails, it closes the gate and waits for a full cycle, for as long as cycles leave less in use
+ * or a thread that had passed the gate took some of it. INV-LIMIT-2 */
+static enum alloc_outcome alloc_as_head(struct cx_thread *self, const struct alloc_request *request, struct alloc_result *result)
+{
+    uint64_t before = UINT64_MAX;
+    enum alloc_outcome outcome = alloc_try(self, request, result);
+    while (outcome != ALLOC_DONE) {
+        cx_limit_close_gate();
+        uint64_t granted = alloc_granted_to_others(self);
+        alloc_wait(self, outcome);
+        uint64_t left = alloc_left_in_use();
+        outcome = alloc_try(self, request, result);
+        if (left >= before && granted == alloc_granted_to_others(self)) break;
+        before = left;
+    }
+    return outcome;
+}
+
+/* Stands in line, and allocates when it is this thread's turn. */
+static enum alloc_outcome alloc_in_line(struct cx_thread *self, const struct alloc_request *request, struct alloc_result *result)
+{
+    struct cx_limit_place place;
+    cx_transition_enter_self(self);
+    bool head = cx_limit_stand(&place);
+    cx_transition_leave_self(cx_thread_need_self("coex_gc_alloc"));
+    if (!head) return ALLOC_NO_SPACE; /* the runtime shuts down beside this thread, which refuses to */
+    enum alloc_outcome outcome = alloc_as_head(self, request, result);
+    cx_limit_leave(&place);
+    return outcome;
+}
+
+/* After the first attempt has failed: waits for a full cycle and tries again. If that fails and other threads took memory meanwhile,
+ * it stands in line; if nobody did, no cycle can help. */
+static enum alloc_outcome alloc_at_limit(struct cx_thread *self, const struct alloc_request *request, enum alloc_outcome outcome,
+                                         struct alloc_result *result)
+{
+    uint64_t granted = alloc_granted_to_others(self);
+    if (!cx_heap_could_hold(&cx_world.heap, request->bytes)) return outcome;
+    alloc_wait(self, outcome);
+    if (cx_limit_gate_is_closed()) return alloc_in_line(self, request, result); /* the cycle was for the head of the line */
+    outcome = alloc_try(self, request, result);
+    if (outcome == ALLOC_DONE || granted == alloc_granted_to_others(self)) return outcome;
+    return alloc_in_line(self, request, result);
 }
 
 static bool alloc_ask_handler(struct cx_thread *self, uint64_t size)
@@ -125,6 +191,19 @@ static bool alloc_ask_handler(struct cx_thread *self, uint64_t size)
     bool again = cx_world.config.out_of_memory(size, cx_world.config.context);
     self->in_handler = false;
     return again;
+}
+
+/* Allocates, and waits at a limit. Inside the handler nothing waits. */
+static enum alloc_outcome alloc_patiently(struct cx_thread *self, const struct alloc_request *request, struct alloc_result *result)
+{
+    if (CX_UNLIKELY(self->in_handler)) return alloc_try(self, request, result);
+    bool gate = CX_UNLIKELY(cx_limit_gate_is_closed());
+    enum alloc_outcome outcome = gate ? ALLOC_NO_SPACE : alloc_try(self, request, result);
+    if (CX_LIKELY(outcome == ALLOC_DONE)) return outcome;
+    cx_a64_add_relaxed(&cx_pace.limit_waits, 1);
+    outcome = gate ? alloc_in_line(self, request, result) : alloc_at_limit(self, request, outcome, result);
+    if (outcome != ALLOC_DONE && alloc_ask_handler(self, request->size)) outcome = alloc_try(self, request, result);
+    return outcome;
 }
 
 static coex_handle alloc_refuse(enum alloc_outcome outcome, const struct alloc_request *request)
@@ -171,18 +250,14 @@ static void alloc_tell_self(struct cx_thread *self, coex_handle handle, const vo
 coex_handle cx_alloc_slow_self(struct cx_thread *self, uint64_t size, uint32_t type_id, void **payload)
 {
     struct alloc_request request;
-    coex_handle handle = 0;
+    struct alloc_result result;
     *payload = NULL;
     if (!alloc_describe(&request, size, type_id)) return alloc_refuse(ALLOC_NO_SPACE, &request);
     alloc_safepoint(self);
-    enum alloc_outcome outcome = alloc_try(self, &request, &handle, payload);
-    if (CX_UNLIKELY(outcome != ALLOC_DONE) && !self->in_handler) {
-        alloc_wait(self, outcome);
-        outcome = alloc_try(self, &request, &handle, payload);
-        if (outcome != ALLOC_DONE && alloc_ask_handler(self, size)) outcome = alloc_try(self, &request, &handle, payload);
-    }
+    enum alloc_outcome outcome = alloc_patiently(self, &request, &result);
     if (CX_UNLIKELY(outcome != ALLOC_DONE)) return alloc_refuse(outcome, &request);
-    alloc_sample_self(self, handle);
-    alloc_tell_self(self, handle, *payload);
-    return cx_handle_tag(&cx_world.handles, handle);
+    *payload = result.payload;
+    alloc_sample_self(self, result.handle);
+    alloc_tell_self(self, result.handle, result.payload);
+    return cx_handle_tag(&cx_world.handles, result.handle);
 }

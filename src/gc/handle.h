@@ -83,6 +83,13 @@ static inline void cx_handles_make_born(struct cx_handles *handles, uint64_t wor
 /* Announce that a word has got free bits. */
 void cx_handles_announce(struct cx_handles *handles, uint64_t word);
 
+/* Returns the handles of objects, dead ones included, and of threads that hold them. Exact when no thread claims. */
+static inline uint64_t cx_handles_in_use(const struct cx_handles *handles)
+{
+    return cx_a64_load_relaxed(&handles->claimed) - cx_a64_load_relaxed(&handles->recycled) -
+           cx_a64_load_relaxed(&handles->retired_now);
+}
+
 /* Bytes of the table and the bitmaps, for the handles there are so far. */
 uint64_t cx_handles_overhead(const struct cx_handles *handles);
 

@@ -239,8 +239,15 @@ void *cx_heap_take_large(struct cx_heap *heap, uint64_t bytes)
     if (pages == NULL)
         heap_discharge(heap, rounded);
     else
-        cx_a64_add_relaxed(&heap->taken, rounded);
+        cx_a64_add_relaxed(&heap->granted, 1), cx_a64_add_relaxed(&heap->taken, rounded);
     return pages;
+}
+
+bool cx_heap_could_hold(const struct cx_heap *heap, uint64_t bytes)
+{
+    uint64_t rounded = bytes <= COEX_GC_SMALL_MAX ? CX_BLOCK_BYTES : cx_large_round(&heap->large, bytes);
+    return rounded >= bytes && (heap->limit == 0 || rounded <= heap->limit) &&
+           (bytes <= COEX_GC_SMALL_MAX || rounded < heap->large.range.reserved);
 }
 
 void cx_heap_give_retired_gct(struct cx_heap *heap, struct cx_budget *budget)
@@ -416,6 +423,7 @@ uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes, uint32_t *spare, u
         cx_mutex_unlock(&heap->lock);
     }
     if (block == CX_NO_BLOCK && holes) block = heap_sweep_for_self(heap, UINT32_MAX); /* full: whatever the sweep still finds */
+    if (block != CX_NO_BLOCK) cx_a64_add_relaxed(&heap->granted, 1);
     return block;
 }
 

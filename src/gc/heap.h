@@ -62,6 +62,7 @@ struct cx_heap {
     cx_a32 free_count;           /* on free_list and clean_list */
     uint32_t committed;          /* blocks; under the lock */
     cx_a64 used;                 /* INV-HEAP-3. W: cas. R: relaxed */
+    cx_a64 granted;              /* blocks (without spares) and large runs that threads got so far. Relaxed */
     __attribute__((aligned(64))) /* read by every slow allocation */
     cx_a64 taken;                /* bytes handed out for allocation so far; what the pace is measured by. Relaxed */
     __attribute__((aligned(64))) cx_a64 sweep_next; /* next block to sweep. W: add, acq_rel */
@@ -94,6 +95,8 @@ bool cx_heap_take_hole(struct cx_heap *heap, uint32_t block, bool black, char **
 /* The lines from `start` to `end`, which the caller holds, become HELD: at a ROOTS answer. */
 void cx_heap_hold(struct cx_heap *heap, const char *start, const char *end);
 
+/* Returns false if an object of so many bytes can't fit, however little is in use. */
+bool cx_heap_could_hold(const struct cx_heap *heap, uint64_t bytes);
 /* Zeroed pages for a large object, or NULL. */
 void *cx_heap_take_large(struct cx_heap *heap, uint64_t bytes);
 

@@ -6,6 +6,7 @@
 #include "gc/collector.h"
 #include "gc/error.h"
 #include "gc/finalize.h"
+#include "gc/limit.h"
 #include "gc/pace.h"
 #include "gc/roots.h"
 #include "gc/weak.h"
@@ -162,6 +163,7 @@ static void runtime_fork_child(void)
         cx_grey_fork_child(&cx_world.grey);
         cx_weak_fork_child();
         cx_finalize_fork_child();
+        cx_limit_init();
         cx_event_fork_child();
         runtime_fork_lock(false);
         cx_collector_fork_child();
@@ -192,6 +194,7 @@ static int runtime_bring_up(const coex_gc_config *config)
     }
     if (code == COEX_GC_OK) {
         cx_pace_init();
+        cx_limit_init();
         code = cx_collector_start();
     }
     if (code != COEX_GC_OK) {
@@ -286,6 +289,7 @@ bool cx_runtime_fini(void)
         if (self != NULL) cx_transition_enter_self(self);
         runtime_await_collector(self);
         cx_collector_close();
+        cx_limit_close();
         runtime_await_collector(self);
         cx_os_at_thread_exit(NULL, NULL);
         runtime_bring_down();

@@ -65,6 +65,7 @@ struct cx_thread {
     struct cx_tlab tlab;
     struct cx_held held;
     uint64_t handles_taken; /* claimed so far, or found in its record, for the count of allocations */
+    uint64_t granted;       /* handles that it has claimed, and large runs: its part of handles.claimed and heap.granted */
     struct cx_stress stress;
     uint64_t assisted; /* value of tlab.taken up to which it has done its share of marking */
 

@@ -60,6 +60,7 @@ static uint32_t tlab_take_block(struct cx_tlab *tlab, struct cx_heap *heap, bool
     tlab->spares = tlab->appetite;
     uint32_t block = cx_heap_take_block(heap, holes, tlab->spare, &tlab->spares);
     if (block == CX_NO_BLOCK) return CX_NO_BLOCK;
+    tlab->granted++;
     if (tlab->appetite < CX_SPARE_BLOCKS) tlab->appetite = tlab->appetite == 0 ? 1 : tlab->appetite * 2;
     return block;
 }

@@ -18,6 +18,7 @@ struct cx_tlab {
     uint32_t appetite; /* for them: doubles, so that a thread that allocates little holds little */
     uint32_t spare[CX_SPARE_BLOCKS];
     uint64_t unreported; /* of `taken`: not in heap.taken yet, which all threads read and so should change seldom */
+    uint64_t granted;    /* blocks that the heap has given it, without spares: its part of heap.granted */
     uint64_t taken;      /* bytes of holes, overflow blocks and large objects so far */
     bool slow_always;    /* debugging: stress */
     bool watched;        /* every allocation is told of: the same for as long as it lasts */

@@ -4,6 +4,7 @@
 #include "support/nodes.h"
 #include "support/objects.h"
 
+#include <time.h>
 #include <unistd.h>
 
 static void make_garbage(uint64_t count, uint32_t words)
@@ -290,3 +291,99 @@ TEST(every_kind_of_allocation_stops_at_the_limit_and_goes_on_after_it)
     coex_gc_leave_frame(slot);
     coex_gc_shutdown();
 }
+
+/* ---- many threads at the limit ---------------------------------------------------------------------------- */
+
+static struct {
+    uint32_t words; /* of an object's payload */
+    uint64_t nulls, done;
+    uint64_t until; /* of the monotonic clock */
+} race;
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void allocate_and_drop(unsigned index, void *arg)
+{
+    (void)index, (void)arg;
+    uint64_t nulls = 0, done = 0;
+    coex_gc_register_thread();
+    while (now_ns() < race.until) {
+        for (int i = 0; i < 50; i++) {
+            nulls += node_make(node_fresh_id(NODE_BLOB), NULL, 0, race.words) == 0;
+            done++;
+        }
+    }
+    coex_gc_unregister_thread();
+    __atomic_fetch_add(&race.nulls, nulls, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&race.done, done, __ATOMIC_RELAXED);
+}
+
+/* Threads that keep nothing alive: whoever waits at the limit gets something in the end. */
+static void race_at_the_limit(unsigned threads, uint64_t heap_limit, uint32_t words, uint64_t gc_threads)
+{
+    coex_gc_config config = default_config();
+    config.initial_heap = 4 * MIB;
+    config.heap_limit = heap_limit;
+    config.gc_threads = gc_threads;
+    start_with(&config);
+    nodes_init();
+    race.words = words;
+    race.nulls = race.done = 0;
+    race.until = now_ns() + UINT64_C(1500000000);
+    coex_gc_enter_native();
+    run_threads(threads, allocate_and_drop, NULL);
+    coex_gc_leave_native();
+    printf("%u threads: %" PRIu64 " nulls in %" PRIu64 " allocations, %" PRIu64 " waits\n", threads, race.nulls, race.done,
+           stats_now().hard_limit_waits);
+    ck_assert_uint_eq(race.nulls, 0);
+    ck_assert_uint_gt(race.done, threads);
+    coex_gc_shutdown();
+}
+
+TEST(many_threads_that_keep_nothing_get_no_null_at_the_limit) { race_at_the_limit(16, 8 * MIB, 12, 1); }
+
+TEST(many_threads_that_keep_nothing_get_no_null_for_large_objects) { race_at_the_limit(12, 4 * MIB, 2500, 1); }
+
+TEST(many_threads_without_a_gc_thread_get_no_null_at_the_limit) { race_at_the_limit(6, 4 * MIB, 12, 0); }
+
+/* Keeps all it makes, until there is no more. */
+static void fill_up(unsigned index, void *arg)
+{
+    (void)index, (void)arg;
+    coex_gc_register_thread();
+    coex_handle *slot = coex_gc_enter_frame(1);
+    for (;;) {
+        coex_handle one[] = {slot[0], 0};
+        coex_handle made = node_make(node_fresh_id(NODE_LINK), one, 2, 0);
+        if (made == 0) break;
+        slot[0] = made;
+    }
+    expect_eq(coex_gc_last_error(), COEX_GC_ELIMIT);
+    coex_gc_leave_frame(slot);
+    coex_gc_unregister_thread();
+}
+
+/* What is alive fills the heap: then waiting ends for everybody, also while others drop what they had. */
+static void fill_together(uint64_t heap_limit, uint64_t max_handles)
+{
+    coex_gc_config config = default_config();
+    config.initial_heap = MIB;
+    config.heap_limit = heap_limit;
+    config.initial_handles = 4096;
+    if (max_handles != 0) config.max_handles = max_handles;
+    start_with(&config);
+    nodes_init();
+    coex_gc_enter_native();
+    run_threads(6, fill_up, NULL);
+    coex_gc_leave_native();
+    coex_gc_shutdown();
+}
+
+TEST(threads_that_keep_everything_all_get_null_in_the_end) { fill_together(4 * MIB, 0); }
+
+TEST(threads_that_keep_every_handle_all_get_null_in_the_end) { fill_together(0, 32768); }
