@@ -164,6 +164,10 @@
 #define EXIT_KEEPS          67   /* an exiting thread gives its handles back: clears born, then allocated */
 #define ABANDON_VACANT      68   /* handles of vacant records are not abandoned when ROOTS is published */
 #define ABANDON_WHITE       69   /* a thread that exits after that without an answer keeps its handles too */
+#define NATIVE_HANDLES     130   /* the collector leaves a native thread its handles at ROOTS, and they are not born */
+#define NATIVE_WHITE       131   /* ... gives them back when they are born already */
+#define NATIVE_CLEAR_FIRST 132   /* ... announces the word, and then clears allocated */
+#define NATIVE_BLOCK       133   /* the collector leaves a native thread its hole at ROOTS, and it is not HELD */
 /* lines */
 #define ROOTS_HOLE          70   /* at ROOTS, a thread's hole does not become HELD */
 #define BLACK_HOLE          71   /* a hole that a black thread takes does not become HELD */
@@ -1138,6 +1142,28 @@ inline claim(t)
   fi
 }
 
+/* INV-THREAD-6: a native thread holds nothing after its ROOTS answer. Its handles are given back at once: they are not born, and the one
+ * who sweeps is here. Its block is swept with the others. */
+inline give_back(t)
+{
+#ifdef WORDS
+#if WITHOUT == NATIVE_WHITE
+  atomic { born = born | handle_bits[t] };
+#endif
+#if WITHOUT == NATIVE_CLEAR_FIRST
+  atomic { if :: handle_bits[t] != 0 -> available = 1 :: else fi };
+  atomic { allocated = allocated & ~handle_bits[t]; handle_bits[t] = 0; reduce() };
+#elif WITHOUT != NATIVE_HANDLES
+  atomic { allocated = allocated & ~handle_bits[t]; freeing = 1 };
+  atomic { if :: handle_bits[t] != 0 -> available = 1 :: else fi; handle_bits[t] = 0; freeing = 0; reduce() };
+#endif
+#endif
+#if defined(BLOCKS) && WITHOUT != NATIVE_BLOCK
+  atomic { if :: block[t] != 0 -> block_state[block[t]] = USED :: else fi; block[t] = 0; hole[t] = 0; reduce() };
+#endif
+  skip
+}
+
 /* Thread t is claimed; this is answer() by another hand. */
 inline answer_for(t)
 {
@@ -1150,7 +1176,9 @@ inline answer_for(t)
 #else
        handed = handed | TOP(t) };
 #endif
-     atomic { if :: without(SYNC_HANDSHAKE) -> barrier[t] = 1 :: else fi; blacken(t) };
+     give_back(t);
+     atomic { if :: without(SYNC_HANDSHAKE) -> barrier[t] = 1 :: else fi;
+              if :: without(NATIVE_HANDLES) || without(NATIVE_BLOCK) -> colour[t] = BLACK :: else -> blacken(t) fi };
      atomic { hand_over(t) }
   :: atomic { phase == MARK  -> hand_over(t) }
   fi;

@@ -170,6 +170,15 @@ bool cx_handles_claim(struct cx_handles *handles, struct cx_held *held, bool bla
     return found;
 }
 
+void cx_handles_give_back_gct(struct cx_handles *handles, uint64_t word, uint64_t bits)
+{
+    if (bits == 0) return;
+    CX_CHECK("INV-HANDLE-2", (cx_a64_load_relaxed(&handles->born[word]) & bits) == 0);
+    cx_a64_add_relaxed(&handles->recycled, (uint64_t)__builtin_popcountll(bits));
+    cx_a64_and_release(&handles->allocated[word], ~bits);
+    cx_handles_announce(handles, word);
+}
+
 void cx_handles_announce(struct cx_handles *handles, uint64_t word)
 {
     /* Announce, then look at `rewind`; a claim takes `rewind`, then looks: both seq, so that one of the two sees the other. */

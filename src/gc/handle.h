@@ -80,6 +80,8 @@ static inline void cx_handles_make_born(struct cx_handles *handles, uint64_t wor
     if (bits != 0) cx_a64_or_relaxed(&handles->born[word], bits);
 }
 
+/* Frees handles of `word` that a thread held and never handed out, none of them born. No sweep runs. INV-THREAD-6 */
+void cx_handles_give_back_gct(struct cx_handles *handles, uint64_t word, uint64_t bits);
 /* Announce that a word has got free bits. */
 void cx_handles_announce(struct cx_handles *handles, uint64_t word);
 

@@ -51,6 +51,7 @@ static void safepoint_answer_roots(struct cx_thread *thread, bool self)
     thread->words.watermark = from > 0 ? shadow->base + from : NULL;
     safepoint_note_depth(top);
 
+    if (!self) cx_thread_give_back_gct(thread);
     /* From here on what it allocates is born: the handles it holds, and the lines. INV-BORN-1 */
     cx_handles_make_born(&cx_world.handles, thread->words.handle_base / CX_WORD_HANDLES, thread->words.handle_bits);
     for (uint32_t i = 0; i < thread->held.count; i++)

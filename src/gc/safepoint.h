@@ -13,8 +13,8 @@
  * The answer, by the thread itself or by the collector for one in native mode:
  *
  *     SYNC   barrier on
- *     ROOTS  shade the top frames, freeze the rest (for a native thread: all of it); what is held becomes born and HELD;
- *            colour black; buffer handed over
+ *     ROOTS  shade the top frames, freeze the rest; what is held becomes born and HELD; colour black; buffer handed over.
+ *            For a native thread: freeze everything, give back what is held (INV-THREAD-6)
  *     FLUSH  buffer handed over
  *     IDLE   barrier off, colour white; buffer handed over
  *

@@ -188,6 +188,20 @@ bool cx_thread_note_held(const struct cx_thread *thread)
     return true;
 }
 
+/* INV-THREAD-6 */
+void cx_thread_give_back_gct(struct cx_thread *thread)
+{
+    struct cx_handles *handles = &cx_world.handles;
+    CX_CHECK("INV-THREAD-6", !thread->black && cx_a32_load_relaxed(&thread->mode) == CX_MODE_CLAIMED);
+    thread->handles_taken -= cx_thread_handles_held(thread);
+    cx_handles_give_back_gct(handles, thread->words.handle_base / CX_WORD_HANDLES, thread->words.handle_bits);
+    for (uint32_t i = 0; i < thread->held.count; i++) cx_handles_give_back_gct(handles, thread->held.word[i], thread->held.bits[i]);
+    thread->words.handle_bits = 0;
+    thread->held.count = thread->held.appetite = 0;
+    cx_tlab_give_up(&thread->tlab, &thread->words, &cx_world.heap);
+    thread->tlab.appetite = 0;
+}
+
 void cx_thread_abandon_handles_locked(struct cx_thread *vacant)
 {
     vacant->words.handle_bits = 0;

@@ -26,6 +26,9 @@
  *               published, the handles of vacant records are abandoned (nobody will answer for them), and this cycle's sweep
  *               finds them: allocated, not marked, not born. Giving them back one by one at the exit would race with the sweep,
  *               which reads `allocated` and `born` one after the other.
+ * INV-THREAD-6  A thread in native mode holds neither handles nor blocks after its ROOTS answer: the collector, who gives that answer,
+ *               gives them back. The thread is white until then, so none of the handles is born, and the collector is not sweeping,
+ *               so that the race of INV-THREAD-4 does not arise.
  * INV-THREAD-5  A thread comes, by registration, and goes, by its own call or its exit, under the life lock: never while a shutdown takes
  *               things down. A shutdown claims every thread in native mode, for good, then raises the generation, and then takes things
  *               down. So a thread that comes back was quicker than that claim, and shutdown finds it in MANAGED while everything is
@@ -170,6 +173,8 @@ void cx_thread_destroy(struct cx_thread *thread);
 uint64_t cx_thread_handles_held(const struct cx_thread *thread);
 /* For the verifier: the objects of the handles that this record holds do not exist yet. False: none runs. */
 bool cx_thread_note_held(const struct cx_thread *thread);
+/* Gives back the handles and blocks that a claimed thread holds for later objects, before its ROOTS answer. INV-THREAD-6 */
+void cx_thread_give_back_gct(struct cx_thread *thread);
 /* INV-THREAD-4. With the registry lock. */
 void cx_thread_abandon_handles_locked(struct cx_thread *vacant);
 

@@ -4,6 +4,7 @@
 #include "support/nodes.h"
 #include "support/objects.h"
 
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -387,3 +388,53 @@ static void fill_together(uint64_t heap_limit, uint64_t max_handles)
 TEST(threads_that_keep_everything_all_get_null_in_the_end) { fill_together(4 * MIB, 0); }
 
 TEST(threads_that_keep_every_handle_all_get_null_in_the_end) { fill_together(0, 32768); }
+
+/* ---- what idle threads hold ------------------------------------------------------------------------------- */
+
+enum { IDLERS = 8 };
+static bool idlers_go;
+
+/* Makes garbage, and idles in native mode, where a server's threads wait for work. */
+static void idle(unsigned index, void *arg)
+{
+    (void)index;
+    coex_gc_register_thread();
+    make_garbage(60000, 2);
+    coex_gc_enter_native();
+    __atomic_fetch_add((unsigned *)arg, 1, __ATOMIC_ACQ_REL);
+    while (!__atomic_load_n(&idlers_go, __ATOMIC_ACQUIRE)) usleep(200);
+    coex_gc_leave_native();
+    coex_handle *slot = coex_gc_enter_frame(2);
+    keep(slot, 64 * 1024); /* and it can go on */
+    coex_gc_safepoint();
+    for (coex_handle at = slot[0]; at != 0; at = node_child(at, 0)) node_verify(at);
+    coex_gc_leave_frame(slot);
+    coex_gc_unregister_thread();
+}
+
+static void *start_idlers(void *arg)
+{
+    run_threads(IDLERS, idle, arg);
+    return NULL;
+}
+
+TEST(idle_native_threads_hold_neither_handles_nor_blocks_after_a_cycle)
+{
+    unsigned there = 0;
+    pthread_t starter;
+    coex_gc_config config = quiet_config();
+    start_with(&config);
+    nodes_init();
+    expect(pthread_create(&starter, NULL, start_idlers, &there) == 0);
+    coex_gc_enter_native();
+    while (__atomic_load_n(&there, __ATOMIC_ACQUIRE) < IDLERS) usleep(200);
+    coex_gc_leave_native();
+    for (int i = 0; i < 2; i++) coex_gc_collect(); /* handles of dead objects come back with the second one */
+    coex_gc_stats stats = stats_now();
+    ck_assert_uint_lt(stats.current_handles_in_use, 1000);
+    ck_assert_uint_lt(stats.current_heap_used, IDLERS * 32768);
+    __atomic_store_n(&idlers_go, true, __ATOMIC_RELEASE);
+    coex_gc_async(); /* some of them come back in the middle of a cycle */
+    COEX_GC_NATIVE(pthread_join(starter, NULL));
+    coex_gc_shutdown();
+}
