@@ -51,9 +51,14 @@ static bool alloc_ensure_handle(struct cx_thread *self)
     return true;
 }
 
+static coex_handle alloc_next_handle(const struct cx_thread *self)
+{
+    return self->words.handle_base + (uint64_t)__builtin_ctzll(self->words.handle_bits);
+}
+
 static coex_handle alloc_take_handle(struct cx_thread *self)
 {
-    coex_handle handle = self->words.handle_base + (uint64_t)__builtin_ctzll(self->words.handle_bits);
+    coex_handle handle = alloc_next_handle(self);
     self->words.handle_bits &= self->words.handle_bits - 1;
     return handle;
 }
@@ -65,7 +70,8 @@ static char *alloc_large(struct cx_thread *self, const struct alloc_request *req
     /* Pages are aligned to more than any payload asks for: the payload goes to the first aligned place behind its prefix. */
     uint64_t align = request->type->align;
     uint64_t offset = ((request->prefix + align - 1) & ~(align - 1)) - request->prefix;
-    char *pages = cx_heap_take_large(&cx_world.heap, request->bytes + offset);
+    self->claim.handle = alloc_next_handle(self);
+    char *pages = cx_heap_take_large(&cx_world.heap, request->bytes + offset, &self->claim);
     if (pages == NULL) return NULL;
     self->granted++;
     self->tlab.bytes += request->bytes;
@@ -85,6 +91,8 @@ static enum alloc_outcome alloc_try(struct cx_thread *self, const struct alloc_r
     coex_handle handle = alloc_take_handle(self);
     *header = handle | (uint64_t)request->type->id << COEX_GC_TYPE_SHIFT;
     cx_aptr_store_release(cx_aptr_at(&cx_world.handles.table[handle]), header + 1);
+    CX_POINT("alloc-slot-stored");
+    if (CX_UNLIKELY(self->claim.pages != NULL)) cx_heap_settle_large(&cx_world.heap, &self->claim);
     /* Without a place in the list it would die in silence: then it is garbage from birth, and the answer is "no memory". */
     if (CX_UNLIKELY(request->type->descriptor->finalize != NULL) && !cx_finalize_add(cx_handle_tag(&cx_world.handles, handle)))
         return ALLOC_NO_SPACE;

@@ -164,8 +164,8 @@ static void heap_push_free(struct cx_heap *heap, uint32_t block)
     cx_a32_store_release(&heap->blocks[block].state, CX_BLOCK_FREE);
     heap_link_free_locked(heap, block);
     cx_a32_add_relaxed(&heap->free_count, 1);
+    heap_discharge(heap, CX_BLOCK_BYTES); /* in the lock: the child of a fork finds both, or neither. INV-HEAP-5 */
     cx_mutex_unlock(&heap->lock);
-    heap_discharge(heap, CX_BLOCK_BYTES);
 }
 
 static void heap_push_partial(struct cx_heap *heap, uint32_t block)
@@ -231,16 +231,31 @@ void cx_heap_hold(struct cx_heap *heap, const char *start, const char *end)
 
 /* ------------------------------------------------------------------ large */
 
-void *cx_heap_take_large(struct cx_heap *heap, uint64_t bytes)
+/* INV-HEAP-5 */
+void *cx_heap_take_large(struct cx_heap *heap, uint64_t bytes, struct cx_heap_claim *claim)
 {
     uint64_t rounded = cx_large_round(&heap->large, bytes);
-    if (rounded < bytes || !heap_charge(heap, rounded)) return NULL;
-    void *pages = cx_large_take(&heap->large, bytes);
-    if (pages == NULL)
-        heap_discharge(heap, rounded);
-    else
-        cx_a64_add_relaxed(&heap->granted, 1), cx_a64_add_relaxed(&heap->taken, rounded);
+    bool dirty = false;
+    if (rounded < bytes) return NULL;
+    cx_mutex_lock(&heap->large.lock);
+    bool charged = heap_charge(heap, rounded);
+    void *pages = charged ? cx_large_take_locked(&heap->large, bytes, &dirty) : NULL;
+    if (charged && pages == NULL) heap_discharge(heap, rounded);
+    claim->pages = pages;
+    cx_mutex_unlock(&heap->large.lock);
+    if (pages == NULL) return NULL;
+    CX_POINT("large-claimed");
+    if (dirty) cx_large_zero(&heap->large, pages, bytes);
+    cx_a64_add_relaxed(&heap->granted, 1);
+    cx_a64_add_relaxed(&heap->taken, rounded);
     return pages;
+}
+
+void cx_heap_settle_large(struct cx_heap *heap, struct cx_heap_claim *claim)
+{
+    cx_mutex_lock(&heap->large.lock);
+    claim->pages = NULL;
+    cx_mutex_unlock(&heap->large.lock);
 }
 
 bool cx_heap_could_hold(const struct cx_heap *heap, uint64_t bytes)

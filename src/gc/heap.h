@@ -19,6 +19,11 @@
  *             (INV-LARGE-2), in bytes; used never passes the limit.
  * INV-HEAP-4  The free list is linked both ways, from the block freed last to the one that is free for longest. Trimming takes a few
  *             blocks off its cold end under the lock and discards them without it.
+ * INV-HEAP-5  What belongs to a thread that a fork leaves behind can be found in the child. A mutator charges `used` in the lock in
+ *             which it takes the block or the run. Large pages are in the thread's claim from that lock until the object's slot names
+ *             them, and both ends of a claim are in the lock of the large-object space, which a fork holds. So a claim in the child
+ *             is of an object that nobody knows of. (A fork copies memory page by page beside running threads: without the lock, the
+ *             child could have a claim's end and not the slot that came before it.)
  *
  * The heap reports "full"; what to do about it is decided in alloc.c. */
 #ifndef CX_GC_HEAP_H
@@ -97,8 +102,15 @@ void cx_heap_hold(struct cx_heap *heap, const char *start, const char *end);
 
 /* Returns false if an object of so many bytes can't fit, however little is in use. */
 bool cx_heap_could_hold(const struct cx_heap *heap, uint64_t bytes);
-/* Zeroed pages for a large object, or NULL. */
-void *cx_heap_take_large(struct cx_heap *heap, uint64_t bytes);
+/* A large run that no object's slot names yet, and the handle whose slot is going to. */
+struct cx_heap_claim {
+    void *pages; /* NULL: none. W: owner, in the lock of the large-object space. R: the child of a fork. INV-HEAP-5 */
+    uint64_t handle;
+};
+/* Zeroed pages for a large object, noted in `claim`; or NULL. */
+void *cx_heap_take_large(struct cx_heap *heap, uint64_t bytes, struct cx_heap_claim *claim);
+/* The slot names the pages now. */
+void cx_heap_settle_large(struct cx_heap *heap, struct cx_heap_claim *claim);
 
 /* --- the collector's --- */
 

@@ -172,22 +172,33 @@ static bool large_exchange_pages(struct cx_large *large, char *start, size_t byt
     return gone == bytes;
 }
 
-void *cx_large_take(struct cx_large *large, uint64_t bytes)
+void *cx_large_take_locked(struct cx_large *large, uint64_t bytes, bool *dirty)
 {
     uint64_t rounded = cx_large_round(large, bytes) >> large->page_shift;
+    cx_mutex_assert_held(&large->lock);
     if (rounded == 0 || rounded > large->range.reserved >> large->page_shift) return NULL;
     uint32_t pages = (uint32_t)rounded;
-    cx_mutex_lock(&large->lock);
     uint32_t page = large_find_locked(large, pages);
     if (page == 0 && large_grow_locked(large, pages)) page = large_find_locked(large, pages);
-    uint32_t state = page != 0 ? large_cut_locked(large, page, pages) : RUN_NONE;
-    cx_mutex_unlock(&large->lock);
     if (page == 0) return NULL;
-    char *start = large_address(large, page);
-    size_t bytes_taken = (size_t)pages << large->page_shift;
-    if (state == RUN_DIRTY && (pages <= LARGE_CLEAR_MAX || !large_exchange_pages(large, start, bytes_taken)))
-        memset(start, 0, bytes_taken);
-    return start;
+    *dirty = large_cut_locked(large, page, pages) == RUN_DIRTY;
+    return large_address(large, page);
+}
+
+void cx_large_zero(struct cx_large *large, void *pages, uint64_t bytes)
+{
+    uint64_t rounded = cx_large_round(large, bytes);
+    if (rounded >> large->page_shift <= LARGE_CLEAR_MAX || !large_exchange_pages(large, pages, rounded)) memset(pages, 0, rounded);
+}
+
+void *cx_large_take(struct cx_large *large, uint64_t bytes)
+{
+    bool dirty = false;
+    cx_mutex_lock(&large->lock);
+    void *pages = cx_large_take_locked(large, bytes, &dirty);
+    cx_mutex_unlock(&large->lock);
+    if (pages != NULL && dirty) cx_large_zero(large, pages, bytes);
+    return pages;
 }
 
 uint64_t cx_large_bytes(struct cx_large *large, const void *inside)

@@ -59,6 +59,10 @@ void cx_large_fini(struct cx_large *large);
 
 /* Zeroed pages for at least `bytes`, or NULL. */
 void *cx_large_take(struct cx_large *large, uint64_t bytes);
+/* The same in two steps, for a caller who has more to do in the lock: takes the pages, with the lock; then zeroes them, without it, if
+ * `dirty` says so. */
+void *cx_large_take_locked(struct cx_large *large, uint64_t bytes, bool *dirty);
+void cx_large_zero(struct cx_large *large, void *pages, uint64_t bytes);
 /* Retires the run that `inside` lies in the first page of, and returns its bytes. */
 uint64_t cx_large_retire(struct cx_large *large, void *inside);
 static inline bool cx_large_has_retired(const struct cx_large *large) { return large->retired != 0; }

@@ -166,6 +166,7 @@ static void runtime_fork_child(void)
         cx_limit_init();
         cx_event_fork_child();
         runtime_fork_lock(false);
+        cx_registry_fork_drop_claims(&cx_world.registry);
         cx_collector_fork_child();
     }
     cx_mutex_unlock(&cx_world.life);

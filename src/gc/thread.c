@@ -241,6 +241,18 @@ void cx_registry_fork_child(struct cx_registry *registry, struct cx_thread *self
     cx_a64_store_relaxed(&self->os_id, cx_os_thread_id());
 }
 
+void cx_registry_fork_drop_claims(struct cx_registry *registry)
+{
+    uint32_t count = cx_a32_load_relaxed(&registry->count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct cx_heap_claim *claim = &cx_registry_at(registry, i)->claim;
+        if (claim->pages == NULL) continue;
+        cx_aptr_store_relaxed(cx_aptr_at(&cx_world.handles.table[claim->handle]), NULL);
+        cx_large_retire(&cx_world.heap.large, claim->pages);
+        claim->pages = NULL;
+    }
+}
+
 const char *cx_phase_name(enum cx_phase phase)
 {
     static const char *const names[] = {"IDLE", "SYNC", "ROOTS", "MARK", "SWEEP"};

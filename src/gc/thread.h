@@ -69,6 +69,7 @@ struct cx_thread {
     struct cx_held held;
     uint64_t handles_taken; /* claimed so far, or found in its record, for the count of allocations */
     uint64_t granted;       /* handles that it has claimed, and large runs: its part of handles.claimed and heap.granted */
+    struct cx_heap_claim claim;
     struct cx_stress stress;
     uint64_t assisted; /* value of tlab.taken up to which it has done its share of marking */
 
@@ -180,6 +181,8 @@ void cx_thread_abandon_handles_locked(struct cx_thread *vacant);
 
 /* Only the calling thread is left, if it was registered (`self`, or NULL): its state is that between two cycles. */
 void cx_registry_fork_child(struct cx_registry *registry, struct cx_thread *self);
+/* After that, and without any lock: retires the pages of large objects that threads were about to make. INV-HEAP-5 */
+void cx_registry_fork_drop_claims(struct cx_registry *registry);
 
 static inline bool cx_thread_is_pending(const struct cx_thread *thread)
 {

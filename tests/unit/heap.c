@@ -8,6 +8,7 @@
 #include "gc/heap.h"
 
 static struct cx_heap heap;
+static struct cx_heap_claim claim;
 
 static uint32_t take_block(bool holes)
 {
@@ -275,13 +276,13 @@ TEST(poison_fills_lines_that_became_free_and_no_others)
 TEST(limit_holds_for_blocks_and_large_runs_together)
 {
     make(1 << 20, LIMITED);
-    void *run = cx_heap_take_large(&heap, LIMITED / 2 - 100);
+    void *run = cx_heap_take_large(&heap, LIMITED / 2 - 100, &claim);
     ck_assert_ptr_nonnull(run);
     uint64_t blocks = 0;
     while (take_block(true) != CX_NO_BLOCK) blocks++;
     ck_assert_uint_eq(blocks, LIMITED / 2 / CX_BLOCK_BYTES);
     ck_assert_uint_eq(used(), LIMITED);
-    ck_assert_ptr_null(cx_heap_take_large(&heap, 1));
+    ck_assert_ptr_null(cx_heap_take_large(&heap, 1, &claim));
     /* Refusals cost nothing, and what is given back can be had again. */
     ck_assert_uint_eq(used(), LIMITED);
     ck_assert_uint_eq(cx_large_retire(&heap.large, run), LIMITED / 2);
@@ -292,8 +293,8 @@ TEST(limit_holds_for_blocks_and_large_runs_together)
     }
     ck_assert_uint_eq(used(), LIMITED / 2);
     ck_assert_uint_ne(take_block(true), CX_NO_BLOCK);
-    ck_assert_ptr_null(cx_heap_take_large(&heap, LIMITED / 2));
-    ck_assert_ptr_null(cx_heap_take_large(&heap, UINT64_MAX));
+    ck_assert_ptr_null(cx_heap_take_large(&heap, LIMITED / 2, &claim));
+    ck_assert_ptr_null(cx_heap_take_large(&heap, UINT64_MAX, &claim));
     ck_assert_uint_eq(used(), LIMITED / 2 + CX_BLOCK_BYTES);
     cx_heap_fini(&heap);
 }
@@ -304,7 +305,7 @@ static void take_until_full(unsigned index, void *taken)
     unsigned refusals = 0;
     while (refusals < 10) {
         uint64_t bytes = rng_one_in(&rng, 3) ? rng_between(&rng, 1, 100000) : 0;
-        bool good = bytes != 0 ? cx_heap_take_large(&heap, bytes) != NULL : take_block(false) != CX_NO_BLOCK;
+        bool good = bytes != 0 ? cx_heap_take_large(&heap, bytes, &claim) != NULL : take_block(false) != CX_NO_BLOCK;
         if (good)
             cx_a64_add_relaxed(taken, bytes != 0 ? cx_large_round(&heap.large, bytes) : CX_BLOCK_BYTES);
         else

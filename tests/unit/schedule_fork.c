@@ -184,3 +184,70 @@ TEST(a_fork_waits_neither_for_an_answer_nor_for_the_cycle)
     run_out();
     schedule_end();
 }
+
+/* ---- large objects that another thread is about to make ----------------------------------------------------------- */
+
+enum { LARGE_WORDS = 1 << 17 }; /* a megabyte */
+
+static void make_large(actor *self) { self->slot[1] = node_make(node_fresh_id(NODE_BLOB), NULL, 0, LARGE_WORDS); }
+
+static void verify_large(actor *self) { node_verify(self->slot[1]); }
+
+static void add_free_run(void *context, uint64_t bytes) { *(uint64_t *)context += bytes; }
+
+static uint64_t free_large_bytes(void)
+{
+    uint64_t bytes = 0;
+    cx_large_each_free(&cx_world.heap.large, add_free_run, &bytes);
+    return bytes;
+}
+
+/* The child has neither the object nor its pages, and can use all of its heap. */
+static void expect_no_large(void)
+{
+    cx_point_set_hook(NULL);
+    alarm(test_is_sanitized() ? 300 : 30);
+    for (int i = 0; i < 2; i++) coex_gc_collect();
+    expect(stats_now().current_heap_used < LARGE_WORDS * 8);
+    expect_eq(cx_large_size(&cx_world.heap.large) - free_large_bytes(), 4096); /* page 0 is never used */
+    coex_gc_collect();
+    expect(coex_gc_validate_heap() == 0);
+    _exit(0);
+}
+
+static void fork_and_expect_no_large(actor *self)
+{
+    int status = -1;
+    (void)self;
+    fflush(NULL);
+    pid_t child = fork();
+    expect(child >= 0);
+    if (child == 0) expect_no_large();
+    COEX_GC_NATIVE(while (waitpid(child, &status, 0) < 0) expect(errno == EINTR));
+    expect_eq((uint64_t)status, 0);
+}
+
+static void fork_while_a_large_object_is_made(const char *point)
+{
+    start();
+    hold *making = hold_actor(b, point);
+    actor_begin(b, make_large);
+    hold_await(making);
+    actor_do(a, fork_and_expect_no_large);
+    let_go(making);
+    actor_await(b);
+    actor_do(b, verify_large); /* in the parent it comes to be */
+    schedule_end();
+}
+
+TEST(a_child_has_no_pages_of_a_large_object_without_a_slot)
+{
+    NEEDS_POINTS();
+    fork_while_a_large_object_is_made("large-claimed");
+}
+
+TEST(a_child_has_no_pages_of_a_large_object_that_nobody_knows_of_yet)
+{
+    NEEDS_POINTS();
+    fork_while_a_large_object_is_made("alloc-slot-stored");
+}
