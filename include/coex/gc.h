@@ -258,7 +258,13 @@ COEX_API void coex_gc_global_store(coex_handle *where, coex_handle value);
 typedef struct coex_gc_thread coex_gc_thread;
 typedef struct coex_gc_spawn coex_gc_spawn;
 
-COEX_API void coex_gc_register_thread(void);   /* a no-op if it is registered; one that exits registered is unregistered for it */
+/* Registers the calling thread; does nothing if it is registered. A thread that exits registered is unregistered for it. Returns
+ * COEX_GC_OK, or with the thread not registered COEX_GC_ENOMEM, COEX_GC_ETHREAD (no room for another thread) or COEX_GC_ESTATE (no
+ * runtime: not yet, or shut down meanwhile). */
+COEX_API int coex_gc_try_register_thread(void);
+/* The same without a code. Without a runtime it aborts. If it fails otherwise, coex_gc_get_current_thread returns NULL, and the first
+ * call that needs a registered thread aborts with the reason. */
+COEX_API void coex_gc_register_thread(void);
 COEX_API void coex_gc_unregister_thread(void); /* a no-op if it is not */
 COEX_API coex_gc_thread *coex_gc_get_current_thread(void); /* NULL if it is not registered */
 COEX_API void coex_gc_safepoint(void);

@@ -322,10 +322,12 @@ void coex_gc_global_store(coex_handle *where, coex_handle value)
 
 /* ----------------------------------------------------------------- threads */
 
+int coex_gc_try_register_thread(void) { return cx_thread_self() != NULL || cx_attach_self() ? COEX_GC_OK : cx_error_code(); }
+
 void coex_gc_register_thread(void)
 {
     api_need_runtime("coex_gc_register_thread");
-    if (cx_thread_self() == NULL && !cx_attach_self()) api_need_runtime("coex_gc_register_thread"); /* gone meanwhile? */
+    if (coex_gc_try_register_thread() != COEX_GC_OK) api_need_runtime("coex_gc_register_thread"); /* gone meanwhile? */
 }
 
 void coex_gc_unregister_thread(void)

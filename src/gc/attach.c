@@ -42,6 +42,7 @@ bool cx_attach_self(void)
     if (!up) cx_error_set(COEX_GC_ESTATE, "the runtime is not initialised (or was shut down)");
     bool done = up && cx_attach_self_locked();
     cx_mutex_unlock(&cx_world.life);
+    cx_thread_note_refused(!done);
     return done;
 }
 

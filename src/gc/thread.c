@@ -4,6 +4,8 @@
 #include "base/point.h"
 #include "gc/error.h"
 
+#include <stdio.h>
+
 struct cx_world cx_world = {.life = {.os = PTHREAD_MUTEX_INITIALIZER, .rank = CX_RANK_LIFE}};
 
 void **coex_gc_table;
@@ -13,6 +15,7 @@ static struct coex_gc_thread thread_nobody = {.watermark = (coex_handle *)UINTPT
 
 __thread struct coex_gc_thread *coex_gc_self __attribute__((tls_model("initial-exec"))) = &thread_nobody;
 static __thread uint64_t thread_generation; /* of the runtime that coex_gc_self belongs to */
+static __thread char thread_refused[96];    /* why its last registration failed; "": it did not */
 
 /* The range is that of the last life, if there was one, and what it held was left alone until now: INV-THREAD-5. */
 int cx_registry_init(struct cx_registry *registry)
@@ -50,7 +53,14 @@ struct cx_thread *cx_thread_need_self(const char *function)
     struct cx_thread *self = cx_thread_self();
     if (CX_LIKELY(self != NULL)) return self;
     if (!cx_world_is_up()) cx_fatal("%s: the runtime is not initialised (or was shut down)", function);
-    cx_fatal("%s: this thread (%llu) is not registered", function, (unsigned long long)cx_os_thread_id());
+    unsigned long long id = cx_os_thread_id();
+    if (thread_refused[0] != '\0') cx_fatal("%s: this thread (%llu) is not registered: %s", function, id, thread_refused);
+    cx_fatal("%s: this thread (%llu) is not registered", function, id);
+}
+
+void cx_thread_note_refused(bool refused)
+{
+    snprintf(thread_refused, sizeof thread_refused, "%s", refused ? cx_error_detail() : "");
 }
 
 struct cx_thread *cx_thread_need_managed(const char *function)

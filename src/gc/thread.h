@@ -162,6 +162,8 @@ bool cx_thread_is_late(void);
 struct cx_thread *cx_thread_need_self(const char *function);
 /* And it is in managed mode: what touches handles and slots needs that. Checked builds look. */
 struct cx_thread *cx_thread_need_managed(const char *function);
+/* Notes whether this thread could not be registered, for the line that cx_thread_need_self ends with. The error is recorded. */
+void cx_thread_note_refused(bool refused);
 /* Make `thread` this thread's record, or with NULL nobody's. */
 void cx_thread_bind_self(struct cx_thread *thread);
 

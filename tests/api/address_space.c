@@ -109,13 +109,16 @@ static void register_at_once(unsigned index, void *room)
     pthread_barrier_wait(&together);
     if (index == 0) limit_resource(RLIMIT_AS, *(uint64_t *)room == UINT64_MAX ? RLIM_INFINITY : mapped() + *(uint64_t *)room);
     pthread_barrier_wait(&together);
-    coex_gc_register_thread();
+    int code = coex_gc_try_register_thread();
     bool registered = coex_gc_get_current_thread() != NULL;
+    expect_eq(registered, code == COEX_GC_OK);
     if (registered) {
+        expect_eq(coex_gc_try_register_thread(), COEX_GC_OK); /* again: nothing happens */
         coex_gc_enter_native();
     } else {
         __atomic_add_fetch(&no_room, 1, __ATOMIC_RELAXED);
-        expect(coex_gc_last_error() == COEX_GC_ENOMEM || coex_gc_last_error() == COEX_GC_ETHREAD);
+        expect(code == COEX_GC_ENOMEM || code == COEX_GC_ETHREAD);
+        expect_eq(coex_gc_last_error(), code);
         expect(coex_gc_error_detail()[0] != '\0');
     }
     pthread_barrier_wait(&together);
@@ -143,4 +146,36 @@ TEST(thread_for_which_there_is_no_shadow_stack_is_not_registered_and_knows_why)
     ck_assert_uint_eq(no_room, 0);
     use_runtime();
     coex_gc_shutdown();
+}
+
+static pthread_mutex_t one_line = PTHREAD_MUTEX_INITIALIZER;
+
+static void register_and_enter(unsigned index, void *unused)
+{
+    (void)unused;
+    pthread_barrier_wait(&together);
+    if (index == 0) limit_resource(RLIMIT_AS, mapped() + 64 * 1024);
+    pthread_barrier_wait(&together);
+    pthread_mutex_lock(&one_line); /* the first that finds no room ends the process */
+    coex_gc_register_thread();
+    coex_gc_enter_frame(1);
+    coex_gc_enter_native();
+    pthread_mutex_unlock(&one_line);
+    pthread_barrier_wait(&together);
+}
+
+static void enter_without_a_record(void *unused)
+{
+    (void)unused;
+    coex_gc_config config = default_config();
+    start_with(&config);
+    pthread_barrier_init(&together, NULL, CROWD);
+    coex_gc_enter_native();
+    run_threads(CROWD, register_and_enter, NULL);
+}
+
+TEST(thread_that_could_not_be_registered_is_told_why_when_it_needs_to_be)
+{
+    if (test_is_sanitized()) return;
+    expect_abort(enter_without_a_record, NULL, "is not registered: no ");
 }

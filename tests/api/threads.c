@@ -313,3 +313,17 @@ TEST_TIMEOUT(threads_come_and_go_beside_cycles, 60)
     ck_assert_int_eq(coex_gc_validate_heap(), 0);
     coex_gc_shutdown();
 }
+
+TEST(registration_without_a_runtime_is_a_code)
+{
+    ck_assert_int_eq(coex_gc_try_register_thread(), COEX_GC_ESTATE);
+    ck_assert_int_eq(coex_gc_last_error(), COEX_GC_ESTATE);
+    start_quiet();
+    ck_assert_int_eq(coex_gc_try_register_thread(), COEX_GC_OK); /* it is already */
+    ck_assert_uint_eq(registered(), 1);
+    coex_gc_unregister_thread();
+    ck_assert_int_eq(coex_gc_try_register_thread(), COEX_GC_OK);
+    ck_assert_uint_eq(registered(), 1);
+    coex_gc_shutdown();
+    ck_assert_int_eq(coex_gc_try_register_thread(), COEX_GC_ESTATE);
+}
