@@ -18,9 +18,9 @@ static size_t handle_bitmap_bytes(int i, uint64_t count) { return (size_t)(i == 
 
 static bool handles_commit(struct cx_handles *handles, uint64_t count)
 {
-    bool good = cx_range_commit(&handles->table_range, handle_shape_bytes + count * sizeof(void *));
+    bool good = true; /* the table comes last: it is the largest, and so the one that is refused */
     for (int i = 0; i < CX_BITMAPS && good; i++) good = cx_range_commit(&handles->bit_ranges[i], handle_bitmap_bytes(i, count));
-    return good;
+    return good && cx_range_commit(&handles->table_range, handle_shape_bytes + count * sizeof(void *));
 }
 
 static void handles_open_words(struct cx_handles *handles, uint64_t from, uint64_t to)
@@ -86,11 +86,14 @@ uint64_t cx_handles_overhead(const struct cx_handles *handles)
     return bytes;
 }
 
+/* Doubles the table, or adds what the system gives: a step that is refused is halved. */
 static bool handles_grow_locked(struct cx_handles *handles)
 {
     uint64_t now = cx_a64_load_relaxed(&handles->committed);
-    uint64_t next = now * 2 < handles->max ? now * 2 : handles->max;
-    if (next == now || !handles_commit(handles, next)) return false;
+    uint64_t step = now * 2 < handles->max ? now : handles->max - now;
+    while (step != 0 && !handles_commit(handles, now + step)) step = step / 2 / HANDLE_STEP * HANDLE_STEP;
+    if (step == 0) return false;
+    uint64_t next = now + step;
     handles_open_words(handles, now, next);
     cx_graves_cover(&handles->graves, next);
     cx_a64_store_release(&handles->committed, next);

@@ -26,8 +26,8 @@ static char *heap_address(const struct cx_heap *heap, uint32_t block) { return h
 static bool heap_commit_locked(struct cx_heap *heap, uint64_t blocks)
 {
     size_t skip = (size_t)(heap->base - heap->range.base);
-    if (blocks > UINT32_MAX - 1 || !cx_range_commit(&heap->range, skip + ((size_t)blocks << CX_BLOCK_SHIFT)) ||
-        !cx_range_commit(&heap->block_range, (size_t)blocks * sizeof(struct cx_block)))
+    if (blocks > UINT32_MAX - 1 || !cx_range_commit(&heap->block_range, (size_t)blocks * sizeof(struct cx_block)) ||
+        !cx_range_commit(&heap->range, skip + ((size_t)blocks << CX_BLOCK_SHIFT)))
         return false;
     heap->committed = (uint32_t)blocks;
     return true;
@@ -131,6 +131,16 @@ static uint32_t heap_unlink_empty_locked(struct cx_heap *heap)
     return block;
 }
 
+/* Doubles what is committed, or adds what the system gives: a step that is refused is halved. */
+static bool heap_grow_locked(struct cx_heap *heap)
+{
+    uint64_t most = (heap->range.reserved - (size_t)(heap->base - heap->range.base)) >> CX_BLOCK_SHIFT;
+    uint64_t step = (uint64_t)heap->committed * 2 < most ? heap->committed : most - heap->committed;
+    while (step != 0 && !heap_commit_locked(heap, heap->committed + step)) step /= 2;
+    if (step != 0) cx_a64_add_relaxed(&heap->growths, 1);
+    return step != 0;
+}
+
 /* An empty block, charged: the one freed last, or a fresh one. */
 static uint32_t heap_pop_free_locked(struct cx_heap *heap)
 {
@@ -140,14 +150,9 @@ static uint32_t heap_pop_free_locked(struct cx_heap *heap)
         cx_a32_sub_relaxed(&heap->free_count, 1);
     } else {
         uint32_t count = cx_a32_load_relaxed(&heap->count);
-        if (count == heap->committed) {
-            uint64_t most = (heap->range.reserved - (size_t)(heap->base - heap->range.base)) >> CX_BLOCK_SHIFT;
-            uint64_t wanted = (uint64_t)heap->committed * 2 < most ? (uint64_t)heap->committed * 2 : most;
-            if (wanted == count || !heap_commit_locked(heap, wanted)) {
-                heap_discharge(heap, CX_BLOCK_BYTES);
-                return CX_NO_BLOCK;
-            }
-            cx_a64_add_relaxed(&heap->growths, 1);
+        if (count == heap->committed && !heap_grow_locked(heap)) {
+            heap_discharge(heap, CX_BLOCK_BYTES);
+            return CX_NO_BLOCK;
         }
         block = count;
         heap->blocks[block].clean = 1;

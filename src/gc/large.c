@@ -134,7 +134,13 @@ static uint32_t large_find_locked(const struct cx_large *large, uint32_t pages)
     return large->list[class][__builtin_ctz(steps)];
 }
 
-/* Makes at least `pages` more usable. False: past the reservation, or no memory. */
+static bool large_commit_locked(struct cx_large *large, uint64_t pages)
+{
+    return cx_range_commit(&large->run_range, (size_t)pages * sizeof(struct cx_run)) &&
+           cx_range_commit(&large->range, (size_t)pages << large->page_shift);
+}
+
+/* Makes at least `pages` more usable, and as much again as there is if the system gives it. False: past the reservation, or no memory. */
 static bool large_grow_locked(struct cx_large *large, uint32_t pages)
 {
     uint64_t most = large->range.reserved >> large->page_shift;
@@ -144,9 +150,11 @@ static bool large_grow_locked(struct cx_large *large, uint32_t pages)
     uint64_t wanted = old * 2 > least ? old * 2 : least;
     if (wanted < LARGE_FIRST_GROWTH) wanted = LARGE_FIRST_GROWTH;
     if (wanted > most) wanted = most;
-    if (wanted < least || !cx_range_commit(&large->range, (size_t)wanted << large->page_shift) ||
-        !cx_range_commit(&large->run_range, (size_t)wanted * sizeof(struct cx_run)))
-        return false;
+    if (wanted < least) return false;
+    while (!large_commit_locked(large, wanted)) { /* less, down to what is needed */
+        if (wanted == least) return false;
+        wanted = old + (wanted - old) / 2 > least ? old + (wanted - old) / 2 : least;
+    }
     large->pages = (uint32_t)wanted;
     large_insert_locked(large, (uint32_t)old, (uint32_t)(wanted - old), RUN_CLEAN);
     cx_a64_add_relaxed(&large->growths, 1);

@@ -3,6 +3,7 @@
  * that the system refuses is exhaustion like any other.
  */
 #include "support/limits.h"
+#include "support/nodes.h"
 #include "support/objects.h"
 
 #include <pthread.h>
@@ -179,3 +180,53 @@ TEST(thread_that_could_not_be_registered_is_told_why_when_it_needs_to_be)
     if (test_is_sanitized()) return;
     expect_abort(enter_without_a_record, NULL, "is not registered: no ");
 }
+
+/* ---- memory that ends between two sizes --------------------------------------------------------------------------- */
+
+static uint64_t writable(void)
+{
+    unsigned long long kib = 0;
+    char line[256];
+    FILE *status = fopen("/proc/self/status", "r");
+    expect(status != NULL);
+    while (fgets(line, sizeof line, status) != NULL && sscanf(line, "VmData: %llu kB", &kib) != 1) {
+    }
+    fclose(status);
+    return (uint64_t)kib * 1024;
+}
+
+/* Returns the bytes of all the objects of so many words that can be had at once. */
+static uint64_t fill_with(uint32_t words)
+{
+    uint64_t bytes = 0;
+    coex_handle *slots = coex_gc_enter_frame(2);
+    for (;;) {
+        slots[1] = node_make(node_fresh_id(NODE_BLOB), NULL, 0, words);
+        coex_handle two[] = {slots[0], slots[1]};
+        coex_handle made = slots[1] != 0 ? node_make(node_fresh_id(NODE_LINK), two, 2, 0) : 0;
+        if (made == 0) break;
+        slots[0] = made;
+        bytes += (uint64_t)words * 8;
+    }
+    slots[0] = slots[1] = 0;
+    coex_gc_leave_frame(slots);
+    return bytes;
+}
+
+/* The system gives 56 MiB more than the first 64: growth that only doubles gets nothing of it. */
+static void use_what_there_is(uint32_t words, uint64_t least)
+{
+    if (test_is_sanitized()) return;
+    coex_gc_config config = default_config();
+    start_with(&config);
+    nodes_init();
+    limit_resource(RLIMIT_DATA, writable() + 56 * MIB);
+    uint64_t bytes = fill_with(words);
+    printf("%" PRIu64 " MiB of objects of %u words\n", bytes / MIB, words);
+    ck_assert_uint_ge(bytes, least);
+    coex_gc_shutdown();
+}
+
+TEST(heap_grows_by_less_where_the_system_does_not_give_twice_as_much) { use_what_there_is(250, 100 * MIB); }
+
+TEST(large_space_grows_by_less_where_the_system_does_not_give_twice_as_much) { use_what_there_is(2500, 48 * MIB); }
