@@ -113,9 +113,9 @@ static void alloc_safepoint(struct cx_thread *self)
         cx_collector_async();
     uint64_t owed = cx_pace_work_owed_self(self);
     if (CX_UNLIKELY(owed != 0) && cx_collector_steps())
-        cx_collector_step(self, owed);
-    else if (CX_UNLIKELY(owed != 0))
-        cx_pace_assist_self(owed);
+        cx_collector_step(self, owed * CX_ASSIST_NS);
+    else if (CX_UNLIKELY(owed != 0) && !self->in_handler)
+        cx_pace_assist_self(self, owed);
 }
 
 void cx_alloc_collect_self(struct cx_thread *self)

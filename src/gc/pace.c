@@ -2,11 +2,13 @@
 #include "gc/pace.h"
 
 #include "gc/mark.h"
+#include "gc/transition.h"
 
 enum {
     PACE_LEAST_GROWTH = 1 << 20,
     PACE_MOST_STEPS = 40, /* without a GC thread nobody else does it */
-    PACE_MOST_ASSISTS = 4 /* a large object is no reason for a long stop */
+    PACE_MOST_ASSISTS = 4, /* a large object is no reason for a long stop */
+    PACE_MOST_DOUBLINGS = 6 /* of the price: about 5 MB/s for each thread, which any cycle catches up with */
 };
 
 struct cx_pace cx_pace;
@@ -115,17 +117,37 @@ uint64_t cx_pace_work_owed_self(struct cx_thread *self)
     self->assisted += owed * CX_ASSIST_BYTES;
     if (cx_a32_load_relaxed(&cx_world.collecting) == 0) return 0;
     uint64_t most = cx_world.config.gc_threads == 0 ? PACE_MOST_STEPS : PACE_MOST_ASSISTS;
-    return (owed < most ? owed : most) * CX_ASSIST_NS;
+    return owed < most ? owed : most;
 }
 
-/* Outside of MARK, or with nothing to trace, there is no work to share: but the collector may be waiting for a core, which this thread can
- * let go of. That is no wait: if nobody wants the core, it goes on. */
-void cx_pace_assist_self(uint64_t nanoseconds)
+/* Returns how many pieces of CX_ASSIST_NS a thread pays for CX_ASSIST_BYTES: none up to one and a half times the goal, then one, and
+ * twice as many for each further eighth of the goal. So a heap that keeps growing slows its mutators until the cycle has caught up. */
+static uint64_t pace_price(void)
 {
-    uint64_t goal = cx_a64_load_relaxed(&cx_pace.goal);
-    if (pace_in_use() < goal + goal / 2) return;
-    if (cx_phase_now() == CX_PHASE_MARK && cx_mark_assist_self(nanoseconds, &cx_pace.assist_marked))
+    uint64_t goal = cx_a64_load_relaxed(&cx_pace.goal), allowed = goal + goal / 2, used = pace_in_use();
+    if (used < allowed) return 0;
+    uint64_t eighths = (used - allowed) / (goal / 8 + 1);
+    return (uint64_t)1 << (eighths < PACE_MOST_DOUBLINGS ? eighths : PACE_MOST_DOUBLINGS);
+}
+
+/* One piece: marking, or if there is nothing to share (a long list, another phase), a sleep that lets the collector have the core. The
+ * thread sleeps in native mode: nobody waits for it. */
+static void pace_pay_piece_self(struct cx_thread *self)
+{
+    if (cx_phase_now() == CX_PHASE_MARK && cx_mark_assist_self(CX_ASSIST_NS, &cx_pace.assist_marked)) {
         cx_a64_add_relaxed(&cx_pace.assists, 1);
-    else
-        cx_os_yield();
+        return;
+    }
+    cx_a64_add_relaxed(&cx_pace.rests, 1);
+    cx_transition_enter_self(self);
+    cx_os_sleep_ns(CX_ASSIST_NS);
+    cx_transition_leave_self(self);
+}
+
+void cx_pace_assist_self(struct cx_thread *self, uint64_t shares)
+{
+    for (uint64_t paid = 0; paid < shares * pace_price() && cx_a32_load_relaxed(&cx_world.collecting) != 0; paid++) {
+        pace_pay_piece_self(self);
+        if (cx_thread_is_pending(self)) cx_safepoint_poll_self(self);
+    }
 }

@@ -2,7 +2,8 @@
  *
  * After each cycle the heap may grow by `percent` of what survived (at least by a quarter of the initial heap); a soft limit makes
  * that less. The goal is survivors + growth; a cycle is asked for when so many bytes were taken. If the heap passes its goal by half
- * before the cycle has ended, slow allocations do marking work: CX_ASSIST_NS for each CX_ASSIST_BYTES they take. */
+ * before the cycle has ended, slow allocations pay for each CX_ASSIST_BYTES they take, in pieces of CX_ASSIST_NS: by marking, or where
+ * there is nothing to share, by sleeping. The further the heap is past its goal, the more pieces they pay. */
 #ifndef CX_GC_PACE_H
 #define CX_GC_PACE_H
 
@@ -21,7 +22,8 @@ struct cx_pace {
     cx_a64 external;       /* bytes that objects own outside the heap; W: add */
     cx_a64 external_taken; /* bytes of it that were added so far; counts towards due_at like heap.taken */
     cx_a64 limit_waits;    /* allocations that waited for a cycle at a hard limit */
-    cx_a64 assists;
+    cx_a64 assists;        /* pieces of work that mutators did */
+    cx_a64 rests;          /* pieces that they slept through, because there was no work to share */
     cx_a64 assist_marked; /* objects marked by assists in this cycle */
 };
 
@@ -46,9 +48,10 @@ uint64_t cx_pace_external(void); /* bytes, never less than 0 */
 /* Objects own so many bytes more (or less) outside the heap. True: a cycle is due. */
 bool cx_pace_adjust_external(int64_t bytes);
 
-/* In a slow allocation: nanoseconds of work that this thread owes for what it has taken since the last time; 0: none, or no cycle runs. */
+/* In a slow allocation: returns how many times CX_ASSIST_BYTES this thread has taken since the last time, and has to pay for; 0 if no
+ * cycle runs. */
 uint64_t cx_pace_work_owed_self(struct cx_thread *self);
-/* Does it as marking, if the collector falls behind. */
-void cx_pace_assist_self(uint64_t nanoseconds);
+/* Pays for so many shares, if the heap is too far past its goal. A safepoint. */
+void cx_pace_assist_self(struct cx_thread *self, uint64_t shares);
 
 #endif
