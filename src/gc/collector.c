@@ -107,7 +107,8 @@ static void collector_trim_gct(struct cx_collector *collector)
     cx_mutex_lock(&collector->role);
     while (more && cx_a32_load_relaxed(&cx_world.collecting) == 0) {
         struct cx_budget budget = cx_budget_of(CX_SLICE_UNITS);
-        more = cx_heap_trim_some_gct(&cx_world.heap, 0, &budget) || cx_heap_trim_large_gct(&cx_world.heap, &budget);
+        more = cx_heap_trim_some_gct(&cx_world.heap, 0, &budget) || cx_heap_trim_large_gct(&cx_world.heap, &budget) ||
+               cx_handles_trim_gct(&cx_world.handles, &budget);
         cx_budget_check(&budget, "trim at rest");
         CX_POINT("trimmed-a-slice");
         collector_let_fork_through_gct(collector);

@@ -5,7 +5,8 @@
 #include "gc/error.h"
 
 enum {
-    HANDLE_STEP = 4096 /* handles of one word of `available`: what sizes are rounded to */
+    HANDLE_STEP = 4096,    /* handles of one word of `available`: what sizes are rounded to */
+    HANDLE_PIECE = 1 << 16 /* handles whose pages are discarded at once: half a megabyte of table, two pages of each bitmap */
 };
 
 #define HANDLE_NOWHERE  UINT64_MAX
@@ -101,12 +102,21 @@ static bool handles_grow_locked(struct cx_handles *handles)
     return true;
 }
 
+/* INV-HANDLE-5 */
+static void handles_raise_top_locked(struct cx_handles *handles, uint64_t words)
+{
+    if (words > cx_a64_load_relaxed(&handles->top)) cx_a64_store_release(&handles->top, words);
+    if (words > handles->claimed_top) handles->claimed_top = words;
+    if (words > handles->touched) handles->touched = words;
+}
+
 /* Takes the free handles of one word, whose bit in `available` is ours. */
 static void handles_take_word_locked(struct cx_handles *handles, struct cx_held *held, uint64_t word, bool black)
 {
     uint64_t free = ~cx_a64_load_acquire(&handles->allocated[word]);
     if (word == 0) free &= ~(uint64_t)1; /* handle 0 is null and never anybody's */
     if (free == 0) return;
+    handles_raise_top_locked(handles, word + 1);
     CX_CHECK("INV-HANDLE-2", (cx_a64_load_relaxed(&handles->born[word]) & free) == 0);
     if (black) cx_a64_or_relaxed(&handles->born[word], free);
     CX_POINT("handle-claim-between-born-and-allocated");
@@ -171,6 +181,70 @@ bool cx_handles_claim(struct cx_handles *handles, struct cx_held *held, bool bla
     cx_mutex_unlock(&handles->lock);
     cx_a64_add_relaxed(&handles->claimed, handles_arrange(held));
     return found;
+}
+
+bool cx_handles_sweep_begin_gct(struct cx_handles *handles)
+{
+    if (!cx_mutex_try_lock(&handles->lock)) return false;
+    handles->claimed_top = 0;
+    cx_mutex_unlock(&handles->lock);
+    return true;
+}
+
+void cx_handles_sweep_end_gct(struct cx_handles *handles, uint64_t found)
+{
+    if (!cx_mutex_try_lock(&handles->lock)) return;
+    uint64_t top = found > handles->claimed_top ? found : handles->claimed_top;
+    CX_CHECK("INV-HANDLE-5", top <= cx_a64_load_relaxed(&handles->top));
+    for (uint64_t word = top; CX_CHECKED && word < cx_a64_load_relaxed(&handles->top); word++)
+        CX_CHECK("INV-HANDLE-5",
+                 (cx_a64_load_relaxed(&handles->allocated[word]) | cx_a64_load_relaxed(&handles->marked[word]) |
+                  cx_a64_load_relaxed(&handles->born[word]) | cx_a64_load_relaxed(&handles->retired[word])) == 0);
+    cx_a64_store_release(&handles->top, top);
+    cx_mutex_unlock(&handles->lock);
+}
+
+/* ------------------------------------------------------------------- trim */
+
+/* Sets the bits in `available` of the words of a piece. All of them are free: INV-HANDLE-5. */
+static void handles_offer_piece_locked(struct cx_handles *handles, uint64_t from, uint64_t to, uint64_t bits)
+{
+    for (uint64_t i = from / HANDLE_STEP; i < to / HANDLE_STEP; i++) cx_a64_store_release(&handles->available[i], bits);
+    if (bits != 0 && from / HANDLE_STEP < handles->search) handles->search = from / HANDLE_STEP;
+}
+
+/* Takes the last piece that has pages and lies above `top`. False: there is none. */
+static bool handles_take_piece(struct cx_handles *handles, uint64_t *from, uint64_t *to)
+{
+    cx_mutex_lock(&handles->lock);
+    uint64_t top = cx_a64_load_relaxed(&handles->top) * CX_WORD_HANDLES, committed = cx_a64_load_relaxed(&handles->committed);
+    *from = (handles->touched * CX_WORD_HANDLES + HANDLE_PIECE - 1) / HANDLE_PIECE * HANDLE_PIECE;
+    bool found = *from >= HANDLE_PIECE && *from - HANDLE_PIECE >= top;
+    if (found) {
+        *from -= HANDLE_PIECE;
+        *to = *from + HANDLE_PIECE < committed ? *from + HANDLE_PIECE : committed;
+        handles->touched = *from / CX_WORD_HANDLES;
+        handles_offer_piece_locked(handles, *from, *to, 0); /* INV-HANDLE-6 */
+    }
+    cx_mutex_unlock(&handles->lock);
+    return found;
+}
+
+bool cx_handles_trim_gct(struct cx_handles *handles, struct cx_budget *budget)
+{
+    uint64_t from, to;
+    cx_budget_spend(budget, CX_COST_LOCK);
+    if (!handles_take_piece(handles, &from, &to)) return false;
+    CX_POINT("handles-piece-taken");
+    cx_os_discard(&handles->table[from], (size_t)(to - from) * sizeof(void *));
+    for (int i = 0; i < CX_BITMAPS - 1; i++)
+        cx_os_discard(handles->bit_ranges[i].base + handle_bitmap_bytes(i, from), handle_bitmap_bytes(i, to - from));
+    cx_mutex_lock(&handles->lock);
+    handles_offer_piece_locked(handles, from, to, UINT64_MAX);
+    cx_mutex_unlock(&handles->lock);
+    cx_budget_spend(budget, CX_BITMAPS * CX_COST_CALL);
+    cx_budget_spend_bytes(budget, (to - from) * (sizeof(void *) + 1));
+    return true;
 }
 
 void cx_handles_give_back_gct(struct cx_handles *handles, uint64_t word, uint64_t bits)

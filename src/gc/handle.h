@@ -20,12 +20,18 @@
  * INV-HANDLE-4  slot NULL, then `retired` (one sweep); `retired` clear, then `allocated` clear, then `available` (a later sweep):
  *               a handle is given out again only after one more complete cycle.
  *
+ * INV-HANDLE-5  Every bit of a word at or above `top` is clear, in all bitmaps but `available`. A claim raises `top` before it sets a bit
+ *               there. The sweep lowers it to what it found in use, or what was claimed beside it, whichever is higher. So clearing and
+ *               sweeping cost what is in use, not the size that the table once had; claims take the lowest words first.
+ * INV-HANDLE-6  Nobody claims a word whose pages are being discarded: its bit in `available` is clear meanwhile.
+ *
  * Growth commits more of the reserved ranges and moves nothing, so a reader never waits for it. */
 #ifndef CX_GC_HANDLE_H
 #define CX_GC_HANDLE_H
 
 #include "base/lock.h"
 #include "base/os.h"
+#include "gc/budget.h"
 #include "gc/grave.h"
 #include "gc/layout.h"
 
@@ -59,6 +65,9 @@ struct cx_handles {
     __attribute__((aligned(64))) /* what claims write, apart from what everybody reads */
     cx_mutex lock;               /* claims and growth */
     uint64_t search;             /* under the lock: word of `available` to look at next */
+    cx_a64 top;                  /* words. W: claim and collector, release, under the lock. R: collector, acquire. INV-HANDLE-5 */
+    uint64_t claimed_top;        /* under the lock: the same of what was claimed since the sweep began */
+    uint64_t touched;            /* under the lock: words that have pages. Trimming lowers it */
     cx_a64 rewind;               /* lowest word of `available` that got bits since the last look. W: cas. R: claim, exchange */
     __attribute__((aligned(64))) cx_a64 claimed; /* handles ever claimed, and recycled: relaxed counters */
     cx_a64 recycled;
@@ -73,6 +82,14 @@ void cx_handles_fini(struct cx_handles *handles);
 
 /* Claims at most `held->appetite` words with free handles. False: max_handles is reached, or no memory to grow. */
 bool cx_handles_claim(struct cx_handles *handles, struct cx_held *held, bool black);
+
+/* Around the sweep of the handles, before it reads the first word and after the last: lowers `top`, where `found` is the number of words
+ * up to the last one that it left in use. Neither waits for a claim: begin returns false, and end does nothing, if one is under way.
+ * Then `top` stays until a later sweep. INV-HANDLE-5 */
+bool cx_handles_sweep_begin_gct(struct cx_handles *handles);
+void cx_handles_sweep_end_gct(struct cx_handles *handles, uint64_t found);
+/* Gives a piece of the pages above `top` back to the operating system. Returns false if there is none. */
+bool cx_handles_trim_gct(struct cx_handles *handles, struct cx_budget *budget);
 
 /* Handles of `word` that a thread holds become born: at its ROOTS answer. */
 static inline void cx_handles_make_born(struct cx_handles *handles, uint64_t word, uint64_t bits)

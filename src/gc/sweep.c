@@ -37,11 +37,13 @@ static void sweep_word(struct cx_handles *handles, uint64_t word, struct cx_swep
     uint64_t before = cx_a64_load_relaxed(&handles->retired[word]);
     uint64_t live = cx_a64_load_relaxed(&handles->marked[word]) | cx_a64_load_relaxed(&handles->born[word]);
     uint64_t dead = allocated & ~(live | before);
+    if ((allocated & ~before) != 0) swept->words = word + 1;
     if ((dead | before) == 0) return;
     swept->objects += sweep_slots(word, dead, &swept->large_bytes);
     cx_budget_spend(budget, (uint64_t)__builtin_popcountll(dead) * CX_COST_WORD);
     /* INV-HANDLE-4: slot, then retired; retired, then allocated, then available. */
     bool keep = CX_UNLIKELY(handles->hoard) && !swept->recycle;
+    if (keep) swept->words = word + 1;
     cx_a64_store_release(&handles->retired[word], keep ? before | dead : dead);
     swept->retired += (uint64_t)__builtin_popcountll(keep ? before | dead : dead);
     if (before != 0 && !keep) {
@@ -51,9 +53,11 @@ static void sweep_word(struct cx_handles *handles, uint64_t word, struct cx_swep
     }
 }
 
-/* In stale mode: decides whether this sweep recycles handles. */
+/* In stale mode it is decided here whether this sweep recycles handles. */
 static void sweep_begin(struct cx_handles *handles, struct cx_swept *swept)
 {
+    swept->lowers = cx_handles_sweep_begin_gct(handles);
+    if (CX_LIKELY(!handles->hoard)) return;
     uint32_t wanted = cx_a32_load_relaxed(&handles->wanted);
     if (wanted != 0) cx_a32_cas_acq_rel(&handles->wanted, &wanted, wanted - 1);
     swept->recycle = wanted != 0 || cx_a64_load_relaxed(&handles->retired_now) > SWEEP_HOARD_MOST;
@@ -62,8 +66,8 @@ static void sweep_begin(struct cx_handles *handles, struct cx_swept *swept)
 bool cx_sweep_handles_gct(uint64_t *at, struct cx_swept *swept, struct cx_budget *budget)
 {
     struct cx_handles *handles = &cx_world.handles;
-    uint64_t words = cx_a64_load_acquire(&handles->committed) / 64;
-    if (*at == 0 && CX_UNLIKELY(handles->hoard)) sweep_begin(handles, swept);
+    if (*at == 0) sweep_begin(handles, swept);
+    uint64_t words = cx_a64_load_acquire(&handles->top); /* what is claimed above it from now on is born: INV-HANDLE-5 */
     while (cx_budget_is_left(budget)) {
         if (CX_UNLIKELY(cx_large_has_retired(&cx_world.heap.large))) {
             CX_POINT("sweep-before-discard");
@@ -73,6 +77,7 @@ bool cx_sweep_handles_gct(uint64_t *at, struct cx_swept *swept, struct cx_budget
         } else {
             cx_a64_add_relaxed(&handles->recycled, swept->recycled);
             cx_a64_store_relaxed(&handles->retired_now, swept->retired);
+            if (swept->lowers) cx_handles_sweep_end_gct(handles, swept->words);
             return false;
         }
     }
@@ -85,7 +90,7 @@ bool cx_sweep_clear_gct(struct cx_sweep_clear *clear, struct cx_budget *budget)
     struct cx_handles *handles = &cx_world.handles;
     bool spilled = cx_a32_load_acquire(&cx_world.grey.spilled) != 0;
     if (clear->at == 0) {
-        clear->words = cx_a64_load_acquire(&handles->committed) / 64;
+        clear->words = cx_a64_load_acquire(&handles->top);
         clear->blocks = cx_a32_load_acquire(&cx_world.heap.count);
     }
     for (; clear->at < clear->words && cx_budget_is_left(budget); clear->at++) {

@@ -10,6 +10,8 @@ struct cx_swept {
     uint64_t retired;  /* handles, objects or not */
     uint64_t recycled; /* handles */
     uint64_t large_bytes;
+    uint64_t words; /* up to the last one that stays in use */
+    bool lowers;    /* `top` of the table, when it ends */
     bool recycle; /* of those that are hoarded: as many as can be */
 };
 

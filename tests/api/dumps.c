@@ -270,10 +270,30 @@ TEST(handle_table_lists_handles_in_use_with_address_and_type)
     coex_gc_shutdown();
 }
 
+/* A managed thread that has begun a word of handles, and holds the rest of it. */
+static struct {
+    volatile int step; /* 1: it holds some; 2: it may make its next object */
+    coex_handle next;
+} holder;
+
+static void *hold_handles(void *unused)
+{
+    coex_gc_register_thread();
+    new_word("z");
+    __atomic_store_n(&holder.step, 1, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&holder.step, __ATOMIC_ACQUIRE) < 2) coex_gc_safepoint();
+    holder.next = new_word("z");
+    coex_gc_unregister_thread();
+    return unused;
+}
+
 TEST(whole_handle_table_accounts_for_every_slot)
 {
+    pthread_t thread;
     dumps_start();
     coex_handle *slot = coex_gc_enter_frame(1);
+    expect(pthread_create(&thread, NULL, hold_handles, NULL) == 0);
+    while (__atomic_load_n(&holder.step, __ATOMIC_ACQUIRE) < 1) coex_gc_safepoint();
     for (int i = 0; i < 1000; i++) slot[0] = new_word("x");
     coex_gc_collect();
     dump_table table = table_now(2);
@@ -291,10 +311,13 @@ TEST(whole_handle_table_accounts_for_every_slot)
     }
     ck_assert_uint_eq(table.words, table.size / 64);
     ck_assert_uint_gt(table.available, 0);
-    /* The next object has one of the handles that this thread holds. */
-    coex_handle next = new_word("y");
+    /* The thread that asks waits in native mode, and holds nothing then: its next object has the first free handle. */
+    ck_assert_uint_eq(new_word("y"), table.free_first[0]);
+    /* The next object of a managed thread has one of the handles that it holds. */
     bool held = false;
-    for (uint64_t i = 0; i < table.held_count; i++) held = held || table.held_list[i] == next;
+    __atomic_store_n(&holder.step, 2, __ATOMIC_RELEASE);
+    COEX_GC_NATIVE(pthread_join(thread, NULL));
+    for (uint64_t i = 0; i < table.held_count; i++) held = held || table.held_list[i] == holder.next;
     ck_assert(held);
     coex_gc_leave_frame(slot);
     coex_gc_shutdown();

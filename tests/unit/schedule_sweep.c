@@ -90,3 +90,37 @@ TEST(a_thread_that_allocates_beside_the_sweep_overwrites_nothing_that_lives)
     actor_do(a, expect_kept);
     schedule_end();
 }
+
+static void make_a_few_words_of_handles(actor *self)
+{
+    for (int i = 0; i < 1000; i++) {
+        coex_handle two[] = {self->slot[0], 0};
+        self->slot[0] = node_make(node_fresh_id(NODE_LINK), two, 2, 0);
+    }
+}
+
+static void verify_list(actor *self)
+{
+    for (coex_handle at = self->slot[0]; at != 0; at = node_child(at, 0)) node_verify(at);
+}
+
+/* INV-HANDLE-5: the sweep has passed these words when they were empty. */
+TEST(words_that_are_claimed_beside_the_sweep_stay_in_reach_of_the_next_one)
+{
+    NEEDS_POINTS();
+    schedule_start();
+    a = actor_start("a");
+    actor_do(a, make_and_drop);
+    hold *sweeping = hold_collector("sweep-between-allocated-and-born");
+    cycle_begin();
+    run_to(sweeping);
+    uint64_t top = cx_a64_load_relaxed(&cx_world.handles.top);
+    actor_do(a, make_a_few_words_of_handles);
+    expect(cx_a64_load_relaxed(&cx_world.handles.top) > top);
+    let_go(sweeping);
+    run_out();
+    expect(cx_a64_load_relaxed(&cx_world.handles.top) > top);
+    for (int i = 0; i < 2; i++) cycle_whole();
+    actor_do(a, verify_list);
+    schedule_end();
+}
