@@ -10,6 +10,7 @@
  * Written to a name beside the wanted one, then renamed: there is never half a file under that name. A path that is no regular file (a pipe, a
  * symbolic link, /dev/stdout) is written to as it is. */
 #include "base/os.h"
+#include "diag/escape.h"
 #include "diag/snapshot.h"
 #include "diag/view.h"
 #include "gc/error.h"
@@ -329,34 +330,12 @@ static void write_object_edges(struct writer *writer, bool *first)
 
 /* -------------------------------------------------------------------- strings */
 
-/* Bytes of a well-formed UTF-8 sequence at `text`; 0: there is none. */
-static unsigned write_utf8_length(const unsigned char *text)
-{
-    unsigned length = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : text[0] < 0xf5 ? 4 : 0;
-    for (unsigned i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80) return 0;
-    }
-    bool overlong = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
-    bool surrogate = text[0] == 0xed && length == 3 && text[1] > 0x9f;
-    bool beyond = text[0] == 0xf4 && length == 4 && text[1] > 0x8f;
-    return (length > 2 && overlong) || surrogate || beyond ? 0 : length;
-}
-
 static void write_string(struct writer *writer, bool *first, const char *string)
 {
-    const unsigned char *at = (const unsigned char *)string;
+    char piece[CX_ESCAPE_ROOM];
     write_text(writer, *first ? "\"" : ",\n\"");
     *first = false;
-    while (*at != '\0') {
-        unsigned length = write_utf8_length(at);
-        if (length == 0 || *at < 0x20) {
-            write_byte(writer, '?');
-            at++;
-            continue;
-        }
-        if (*at == '"' || *at == '\\') write_byte(writer, '\\');
-        for (; length > 0; length--) write_byte(writer, (char)*at++);
-    }
+    while ((string = cx_escape_json(string, piece)) != NULL) write_text(writer, piece);
     write_byte(writer, '"');
 }
 

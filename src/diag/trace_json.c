@@ -4,10 +4,12 @@
  * from the start of the trace. What happened is written with its duration ("X") when its end is in the ring; since records are put at
  * the end of what they tell, the file is in order of ends, which readers sort. */
 #include "base/os.h"
+#include "diag/escape.h"
 #include "diag/trace.h"
 #include "gc/cycle.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum {
     JSON_COLLECTOR = 4194305, /* above the largest thread id that Linux gives out */
@@ -25,17 +27,20 @@ struct json {
 
 static void json_text(FILE *file, const char *text)
 {
-    fputc('"', file);
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(file, "\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            fprintf(file, "\\u%04x", c);
-        else
-            fputc(c, file);
+    char shown[256], piece[CX_ESCAPE_ROOM];
+    size_t used = 0;
+    shown[used++] = '"';
+    while ((text = cx_escape_json(text, piece)) != NULL) {
+        size_t length = strlen(piece);
+        if (used + length > sizeof shown - 1) {
+            fwrite(shown, 1, used, file);
+            used = 0;
+        }
+        memcpy(shown + used, piece, length);
+        used += length;
     }
-    fputc('"', file);
+    shown[used++] = '"';
+    fwrite(shown, 1, used, file);
 }
 
 static void json_micros(struct json *json, const char *before, uint64_t ns)

@@ -64,6 +64,25 @@ TEST(trace_has_a_span_for_each_cycle_and_a_stop_for_each_answer)
     coex_gc_shutdown();
 }
 
+/* Names of types and counters may be any bytes; the file is UTF-8 all the same. */
+TEST(names_that_are_not_utf_8_are_written_as_something_that_is)
+{
+    start_quiet();
+    ck_assert_int_eq(coex_gc_trace_start(fresh_path()), COEX_GC_OK);
+    uint32_t odd = type_from(&(coex_gc_type){.name = "a\xff\xc0\xaf\xed\xa0\x80\x01z \"q\" \xc3\xa9", .size = 8});
+    coex_handle *slots = coex_gc_enter_frame(64);
+    for (int i = 0; i < 64; i++) slots[i] = coex_gc_alloc(8, odd);
+    coex_gc_trace_counter("b\xfe\xf4\x90\x80\x80\\ \xf0\x9f\x8c\xb3", 1);
+    coex_gc_collect();
+    coex_gc_leave_frame(slots);
+    ck_assert_int_eq(coex_gc_trace_stop(), COEX_GC_OK);
+    const char *text = read_file(path);
+    ck_assert_ptr_nonnull(strstr(text, "\"type\":\"a???\?\?\?\?z \\\"q\\\" \xc3\xa9\""));
+    ck_assert_ptr_nonnull(strstr(text, "\"name\":\"b???\?\?\\\\ \xf0\x9f\x8c\xb3\""));
+    unlink(path);
+    coex_gc_shutdown();
+}
+
 TEST(nothing_is_recorded_before_start_and_after_stop)
 {
     start_quiet();
