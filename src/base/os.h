@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* A range of addresses, reserved once; a prefix of it is usable. Nothing in it ever moves. */
 typedef struct cx_range {
@@ -96,8 +97,18 @@ unsigned cx_os_backtrace(void **addresses, unsigned most);
 /* Tells of each range of code of this process: where it lies, and in which file at which offset. False: the system does not say. */
 bool cx_os_code_maps(void (*tell)(void *context, uint64_t start, uint64_t end, uint64_t offset, const char *path), void *context);
 
-/* A regular file, or nothing of that name yet: something that another file may take the place of. */
-bool cx_os_is_plain_file(const char *path);
+/* Finds the file that a new version of `path` should take the place of, and writes its name to `target`: `path` behind all symbolic
+ * links. `*plain` says whether it is a regular file or does not exist yet. Otherwise (a pipe, a device, a folder, a link of /proc such as
+ * /dev/stdout) it can only be written in place. Returns 0, or an errno: a name is too long, a link is bad, the file may not be written. */
+int cx_os_find_target(const char *path, char *target, size_t room, bool *plain);
+/* Returns 0 if a file can be created beside `target` (plain) or `target` can be opened for writing (not plain), else an errno. Creates and
+ * opens nothing. */
+int cx_os_may_write(const char *target, bool plain);
+/* Creates a file in the folder of `target`, writes its name to `name`, and returns its descriptor, or -1 with errno set. If `target` exists,
+ * the new file gets its mode, and its owner and group as far as the system permits. */
+int cx_os_create_beside(const char *target, char *name, size_t room);
+/* Opens a stream on a descriptor, for writing; it closes the descriptor. NULL, with errno set and the descriptor closed: there is no memory. */
+FILE *cx_os_stream(int descriptor);
 
 const char *cx_os_environment(const char *name); /* NULL if it is not set */
 

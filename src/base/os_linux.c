@@ -8,7 +8,9 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -20,6 +22,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -301,10 +304,107 @@ bool cx_os_code_maps(void (*tell)(void *context, uint64_t start, uint64_t end, u
     return true;
 }
 
-bool cx_os_is_plain_file(const char *path)
+/* -------------------------------------------------------------------- files that are written */
+
+enum { OS_MOST_LINKS = 40, /* as many as Linux follows */ OS_MOST_BESIDE = 100 };
+
+/* A link below /proc names an open file, not a path. */
+static bool os_is_in_proc(const char *path)
+{
+    struct statfs system;
+    int file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (file < 0) return false;
+    bool found = fstatfs(file, &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
+    close(file);
+    return found;
+}
+
+/* The length of the folder of `path`, with the slash; 0: the working directory. */
+static size_t os_folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* Replaces the name of a symbolic link by what it refers to. Returns 0 or an errno. */
+static int os_follow_link(char *path, size_t room)
+{
+    char link[PATH_MAX];
+    ssize_t length = readlink(path, link, sizeof link);
+    if (length < 0) return errno;
+    size_t folder = link[0] == '/' ? 0 : os_folder_length(path);
+    if (folder + (size_t)length >= room) return ENAMETOOLONG;
+    memcpy(path + folder, link, (size_t)length);
+    path[folder + (size_t)length] = '\0';
+    return 0;
+}
+
+int cx_os_find_target(const char *path, char *target, size_t room, bool *plain)
 {
     struct stat there;
-    return lstat(path, &there) != 0 || S_ISREG(there.st_mode);
+    size_t length = strlen(path);
+    if (length >= room) return ENAMETOOLONG;
+    memcpy(target, path, length + 1);
+    *plain = false;
+    for (int links = 0;; links++) {
+        if (lstat(target, &there) != 0) {
+            *plain = errno == ENOENT; /* in a folder that exists: who creates it will see */
+            return *plain ? 0 : errno;
+        }
+        if (!S_ISLNK(there.st_mode) || os_is_in_proc(target)) break;
+        int failed = links < OS_MOST_LINKS ? os_follow_link(target, room) : ELOOP;
+        if (failed != 0) return failed;
+    }
+    *plain = S_ISREG(there.st_mode);
+    return *plain && faccessat(AT_FDCWD, target, W_OK, AT_EACCESS) != 0 ? errno : 0;
+}
+
+int cx_os_may_write(const char *target, bool plain)
+{
+    struct stat there;
+    char folder[PATH_MAX] = "./";
+    size_t length = os_folder_length(target);
+    if (length >= sizeof folder) return ENAMETOOLONG;
+    if (length != 0) memcpy(folder, target, length);
+    if (plain) return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno;
+    if (stat(target, &there) == 0 && S_ISDIR(there.st_mode)) return EISDIR;
+    return faccessat(AT_FDCWD, target, W_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+/* A group that can't be kept gets no more than everybody. */
+static void os_take_over_mode(int file, const struct stat *old)
+{
+    mode_t mode = old->st_mode & 0777, others = mode & 07;
+    if (fchown(file, old->st_uid, old->st_gid) != 0 && fchown(file, (uid_t)-1, old->st_gid) != 0)
+        mode = (mode & 0700) | (mode & others << 3) | others;
+    if (fchmod(file, mode) != 0) {
+        /* a file system without modes */
+    }
+}
+
+int cx_os_create_beside(const char *target, char *name, size_t room)
+{
+    struct stat old;
+    bool exists = stat(target, &old) == 0;
+    int file = -1, folder = (int)os_folder_length(target);
+    for (unsigned i = 0; i < OS_MOST_BESIDE && file < 0; i++) {
+        int length = snprintf(name, room, "%.*scoexgc-%ld-%u.tmp", folder, target, (long)getpid(), i);
+        if (length < 0 || (size_t)length >= room) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, exists ? 0600 : 0666);
+        if (file < 0 && errno != EEXIST) return -1;
+    }
+    if (file >= 0 && exists) os_take_over_mode(file, &old);
+    return file;
+}
+
+FILE *cx_os_stream(int descriptor)
+{
+    FILE *stream = fdopen(descriptor, "w");
+    if (stream == NULL) close(descriptor);
+    return stream;
 }
 
 const char *cx_os_environment(const char *name) { return getenv(name); }

@@ -7,10 +7,10 @@
  *     4 nodes                global roots, pins, queue of finalizers, what only this cycle keeps
  *     the rest               objects, by handle
  *
- * Written to a name beside the wanted one, then renamed: there is never half a file under that name. A path that is no regular file (a pipe, a
- * symbolic link, /dev/stdout) is written to as it is. */
+ * outfile.h says how the file gets its name: it appears complete or not at all. */
 #include "base/os.h"
 #include "diag/escape.h"
+#include "diag/outfile.h"
 #include "diag/snapshot.h"
 #include "diag/view.h"
 #include "gc/error.h"
@@ -67,8 +67,7 @@ static const char *const write_fixed[STRING_FIXED] = {
 struct writer {
     const struct cx_snapshot *shot;
     FILE *file;
-    bool bad;
-    int reason; /* errno of the first write that failed */
+    int reason; /* errno of the first write that failed; 0: none */
     size_t used;
     char *buffer;
     /* counts and numbers */
@@ -90,10 +89,8 @@ struct writer {
 
 static void write_flush(struct writer *writer)
 {
-    if (!writer->bad && fwrite(writer->buffer, 1, writer->used, writer->file) != writer->used) {
-        writer->bad = true;
-        writer->reason = errno;
-    }
+    if (writer->reason == 0 && fwrite(writer->buffer, 1, writer->used, writer->file) != writer->used)
+        writer->reason = errno != 0 ? errno : EIO;
     writer->used = 0;
 }
 
@@ -399,57 +396,32 @@ static void write_all(struct writer *writer)
     write_flush(writer);
 }
 
-/* A file that was not there before, beside the wanted one. */
-static FILE *write_open_beside(const char *path, char *beside, size_t room)
-{
-    FILE *file = NULL;
-    for (unsigned i = 0; i < 100 && file == NULL; i++) {
-        snprintf(beside, room, "%s.%" PRIu64 "-%u", path, cx_os_process_id(), i);
-        errno = 0;
-        file = fopen(beside, "wbx");
-        if (file == NULL && errno != EEXIST) break;
-    }
-    return file;
-}
-
 static int write_refuse(const char *path, int reason)
 {
     return cx_error_set(COEX_GC_EINVAL, "can't write the snapshot to %.200s: %s", path, strerror(reason));
 }
 
-static int write_file(struct writer *writer, const char *path, char *beside, size_t room)
+static int write_file(struct writer *writer, const char *path)
 {
-    bool plain = cx_os_is_plain_file(path);
-    writer->file = plain ? write_open_beside(path, beside, room) : fopen(path, "wb");
-    if (writer->file == NULL) return write_refuse(path, errno);
+    struct cx_outfile *out = cx_outfile_open(path);
+    if (out == NULL) return write_refuse(path, errno);
+    writer->file = cx_outfile_stream(out);
     write_all(writer);
-    if (fclose(writer->file) != 0 && !writer->bad) {
-        writer->bad = true;
-        writer->reason = errno;
-    }
-    if (!writer->bad && plain && rename(beside, path) != 0) {
-        writer->bad = true;
-        writer->reason = errno;
-    }
-    if (!writer->bad) return COEX_GC_OK;
-    if (plain) remove(beside);
-    return write_refuse(path, writer->reason);
+    int failed = cx_outfile_close(out, writer->reason);
+    return failed == 0 ? COEX_GC_OK : write_refuse(path, failed);
 }
 
 int cx_snapshot_write(const struct cx_snapshot *shot, const char *path)
 {
     struct writer writer = {.shot = shot, .buffer = cx_os_allocate(WRITE_BUFFER)};
-    size_t room = strlen(path) + 48;
-    char *beside = cx_os_allocate(room);
     int code = COEX_GC_ENOMEM;
     write_count(&writer);
-    if (writer.buffer != NULL && beside != NULL && write_number_strings(&writer))
-        code = write_file(&writer, path, beside, room);
+    if (writer.buffer != NULL && write_number_strings(&writer))
+        code = write_file(&writer, path);
     else
         cx_error_set(code, "no memory to write a snapshot");
     cx_os_free(writer.field_string);
     cx_os_free(writer.names);
     cx_os_free(writer.buffer);
-    cx_os_free(beside);
     return code;
 }

@@ -4,6 +4,7 @@
 #include "base/lock.h"
 #include "base/os.h"
 #include "diag/listen.h"
+#include "diag/outfile.h"
 #include "gc/error.h"
 #include "gc/pace.h"
 #include "gc/runtime.h"
@@ -146,6 +147,11 @@ void coex_gc_trace_counter(const char *name, uint64_t value)
 
 /* ------------------------------------------------------- starting, stopping */
 
+static int trace_refuse(const char *path, int reason)
+{
+    return cx_error_set(COEX_GC_EINVAL, "can't write the trace to %.200s: %s", path, strerror(reason));
+}
+
 static int trace_write_locked(const char *path)
 {
     uint64_t last = cx_ring_now(&trace_state.ring), oldest = cx_ring_oldest(&trace_state.ring, trace_state.first);
@@ -155,11 +161,10 @@ static int trace_write_locked(const char *path)
         .begin_ns = trace_state.begin_ns,
         .dropped = oldest - trace_state.first + cx_a64_load_relaxed(&trace_state.ring.lost) - trace_state.lost_before,
     };
-    FILE *file = fopen(path, "w");
-    if (file == NULL) return cx_error_set(COEX_GC_EINVAL, "can't write the trace to %.200s: %s", path, strerror(errno));
-    bool good = cx_trace_write_json(file, &trace_state.ring, &extent);
-    good = fclose(file) == 0 && good;
-    return good ? COEX_GC_OK : cx_error_set(COEX_GC_EINVAL, "can't write the trace to %.200s: %s", path, strerror(errno));
+    struct cx_outfile *file = cx_outfile_open(path);
+    if (file == NULL) return trace_refuse(path, errno);
+    int failed = cx_outfile_close(file, cx_trace_write_json(cx_outfile_stream(file), &trace_state.ring, &extent));
+    return failed == 0 ? COEX_GC_OK : trace_refuse(path, failed);
 }
 
 static int trace_stop_locked(void)
@@ -177,15 +182,15 @@ static void trace_at_exit(void)
     cx_mutex_unlock(&trace_state.lock);
 }
 
-/* Now rather than when all is recorded: a path that can't be written to is refused. */
+/* Refuses a path that can't be written to now, rather than when everything is recorded. The file itself is not touched before the trace is
+ * complete. */
 static int trace_start_locked(const char *path)
 {
     size_t length = path != NULL ? strlen(path) : 0;
     if (length == 0 || length >= TRACE_PATH) return cx_error_set(COEX_GC_EINVAL, "a trace needs the name of a file");
     if (cx_trace_is_on()) return cx_error_set(COEX_GC_EALREADY, "a trace is being recorded already, to %.200s", trace_state.path);
-    FILE *file = fopen(path, "a");
-    if (file == NULL) return cx_error_set(COEX_GC_EINVAL, "can't write the trace to %.200s: %s", path, strerror(errno));
-    fclose(file);
+    int failed = cx_outfile_check(path);
+    if (failed != 0) return trace_refuse(path, failed);
     if (trace_state.ring.slots == NULL && !cx_ring_init(&trace_state.ring, TRACE_SLOTS))
         return cx_error_set(COEX_GC_ENOMEM, "no memory for the event ring");
     if (!trace_state.has_exit_hook) trace_state.has_exit_hook = cx_os_at_exit(trace_at_exit);

@@ -59,7 +59,7 @@ struct cx_trace_extent {
     uint64_t begin_ns;    /* time 0 of the file */
     uint64_t dropped;     /* records that were overwritten or lost */
 };
-/* Trace-event JSON. False: the stream has an error. */
-bool cx_trace_write_json(FILE *file, const struct cx_ring *ring, const struct cx_trace_extent *extent);
+/* Writes trace-event JSON. Returns 0, or an errno if the stream has an error. */
+int cx_trace_write_json(FILE *file, const struct cx_ring *ring, const struct cx_trace_extent *extent);
 
 #endif

@@ -8,6 +8,7 @@
 #include "diag/trace.h"
 #include "gc/cycle.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -216,7 +217,7 @@ static void json_record(struct json *json, const struct cx_record *record)
     }
 }
 
-bool cx_trace_write_json(FILE *file, const struct cx_ring *ring, const struct cx_trace_extent *extent)
+int cx_trace_write_json(FILE *file, const struct cx_ring *ring, const struct cx_trace_extent *extent)
 {
     struct json json = {.file = file, .pid = cx_os_process_id(), .begin_ns = extent->begin_ns};
     struct cx_record record;
@@ -225,6 +226,7 @@ bool cx_trace_write_json(FILE *file, const struct cx_ring *ring, const struct cx
     json_name(&json, "process_name", 0, "coexgc");
     json_name(&json, "thread_name", JSON_COLLECTOR, "collector");
     for (uint64_t ticket = extent->first; ticket < extent->last; ticket++) {
+        if (ferror(file) != 0) return errno != 0 ? errno : EIO; /* a full disk: the rest would be made for nothing */
         if (cx_ring_get(ring, ticket, &record))
             json_record(&json, &record);
         else
@@ -235,5 +237,5 @@ bool cx_trace_write_json(FILE *file, const struct cx_ring *ring, const struct cx
             "\n],\"otherData\":{\"writer\":\"coexgc %s\",\"events\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"percent\":%" PRIu64
             ",\"gc_threads\":%" PRIu64 "}}\n",
             COEX_GC_VERSION_STRING, extent->last - extent->first - unread, extent->dropped, config->percent, config->gc_threads);
-    return ferror(file) == 0;
+    return ferror(file) == 0 ? 0 : errno != 0 ? errno : EIO;
 }
