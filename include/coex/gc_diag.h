@@ -79,6 +79,9 @@ typedef struct coex_gc_stats {
     coex_gc_times stop_cpu_last; /* the three of the last cycle */
     coex_gc_times stop_wall_last;
     coex_gc_times handshake_last;
+    /* the allocation profile: 0 unless it came to a limit */
+    uint64_t profile_other_samples;      /* samples that it counts under "(other sites)" */
+    uint64_t profile_unfollowed_samples; /* samples that are missing from what it shows as in use */
 } coex_gc_stats;
 
 /* A consistent snapshot of what is counted exactly; what other threads count as they run is as fresh as their last slow path. */
@@ -125,9 +128,15 @@ COEX_API bool coex_gc_why(coex_handle h);
 /* A visit: writes the objects that were reachable, their references with names, sizes, and the roots, as a .heapsnapshot file, which Chrome
  * DevTools opens (Memory, Load). Ids are 2 * handle + 1 (in `checked` builds of the handle without its generation),
  * so that two snapshots can be compared. 0, or a code: COEX_GC_EINVAL (the file
- * can't be written: coex_gc_error_detail), COEX_GC_ENOMEM, COEX_GC_ESTATE. The file appears complete under its name or not at all. Needs
+ * can't be written: coex_gc_error_detail), COEX_GC_ENOMEM, COEX_GC_ESTATE. Needs
  * 28 bytes an object and 8 a reference while it is made; the collector is busy for the copying, the file is written behind it. */
 COEX_API int coex_gc_write_heap_snapshot(const char *path);
+
+/* How files are written (snapshots, traces, profiles). A regular file is written under a temporary name in the same
+ * folder, coexgc-<pid>-<n>.tmp, and renamed when it is complete: a call that fails leaves an old file of that name as
+ * it was. The new file has the mode of the old one, and its owner and group where the system permits. Other hard links
+ * to the old file keep the old contents. A symbolic link is followed, and stays. Pipes, devices and /dev/stdout are
+ * written in place; a call that waits for the reader of a pipe holds up no other thread and no cycle. */
 
 /* Tells dumps what an object of a type says of itself: at most `room` bytes of text with its end, which they print in quotes (a string's
  * text). Runs on any thread, also on the collector beside running mutators: reads the payload, and other objects through coex_gc_peek, and
@@ -153,7 +162,8 @@ COEX_API bool coex_gc_debug_why(coex_handle h);
 
 /* Records events (cycles and their stages, handshakes, stops, heap counters, which types live and die, how full the blocks are) in a
  * ring of fixed size, which keeps the last 65,536 of them, until coex_gc_trace_stop writes them to `path` as trace-event JSON, for
- * Perfetto, chrome://tracing and `coexgc report`. Shutdown and exit stop it too. COEX_GC=events=<path> starts it at init. 0, or a code
+ * Perfetto, chrome://tracing and `coexgc report`. Shutdown and exit stop it too. COEX_GC=events=<path> starts it at init. The file is not
+ * touched before it is written: a program that crashes leaves none, and an old one stays. 0, or a code
  * with nothing started: the file can't be written, or a trace is being recorded already. After a fork the child records nothing. These
  * three are safepoints, and write in native mode. */
 COEX_API int coex_gc_trace_start(const char *path);
@@ -167,8 +177,12 @@ COEX_API void coex_gc_trace_counter(const char *name, uint64_t value);
  * an earlier one has gathered is forgotten. The fast paths cost the same with and without. 0, or COEX_GC_EALREADY. */
 COEX_API int coex_gc_profile_start(uint64_t interval_bytes);
 COEX_API void coex_gc_profile_stop(void); /* what was gathered stays, and may be written */
-/* For `go tool pprof`: objects and bytes allocated (-sample_index=alloc_space) and of those what no cycle has found dead (the
- * default; collect first for what is really alive), for each call stack; each sample has its type as a label. 0, or a code. A safepoint; writes in native mode. */
+/* Writes the profile for `go tool pprof`: objects and bytes allocated (-sample_index=alloc_space) and of those what no
+ * cycle has found dead (the default; collect first for what is really alive), for each call stack. Frames of the library
+ * are left out: the innermost frame is the function that called it. Each sample has its type as a label. A profile has
+ * up to 262,144 sites (a call stack and a type each) and follows up to 4,194,304 sampled objects. Samples of further
+ * sites are shown as "(other sites)"; the statistics and the comments of the file (`pprof -comments`) count them, and
+ * those that are not followed. Returns 0 or a code. A safepoint; writes in native mode and without a lock. */
 COEX_API int coex_gc_profile_write(const char *path);
 
 /* The statistics in Prometheus' text format (0.0.4), for an embedder that serves or stores them. 0, or a code: the stream has an error. */

@@ -62,6 +62,8 @@ static const struct stats_row stats_rows[] = {
     STATS_ROW(NULL, stop_cpu_last, STATS_TIMES),
     STATS_ROW(NULL, stop_wall_last, STATS_TIMES),
     STATS_ROW(NULL, handshake_last, STATS_TIMES),
+    STATS_ROW("Profile", profile_other_samples, STATS_COUNT),
+    STATS_ROW(NULL, profile_unfollowed_samples, STATS_COUNT),
 };
 
 static void stats_print_times(struct cx_text *text, const char *name, const coex_gc_times *times)

@@ -86,6 +86,10 @@ static void prometheus_cycles(FILE *file, const coex_gc_stats *stats)
     prometheus_number(file, "coexgc_threads", "gauge", "Threads that are registered.", stats->registered_thread_count);
     prometheus_number(file, "coexgc_late_threads_total", "counter", "Threads that did not answer a request in time.",
                       stats->late_threads);
+    prometheus_number(file, "coexgc_profile_other_samples_total", "counter", "Samples that the profile counts under other sites.",
+                      stats->profile_other_samples);
+    prometheus_number(file, "coexgc_profile_unfollowed_samples_total", "counter",
+                      "Samples missing from what the profile has in use.", stats->profile_unfollowed_samples);
 }
 
 int coex_gc_write_prometheus(FILE *file)

@@ -1,5 +1,6 @@
 /* coex_gc_get_stats: gathers what the modules count. Any thread, any time. */
 #include "diag/listen.h"
+#include "diag/profile.h"
 #include "gc/collector.h"
 #include "gc/finalize.h"
 #include "gc/pace.h"
@@ -117,4 +118,6 @@ void coex_gc_get_stats(coex_gc_stats *stats)
     stats->stop_wall = cx_histogram_times(&cx_listener.stop_wall);
     stats->handshake = cx_histogram_times(&cx_listener.handshake);
     cx_listener_last_times(&stats->stop_cpu_last, &stats->stop_wall_last, &stats->handshake_last);
+    stats->profile_other_samples = cx_a64_load_relaxed(&cx_profile.other_samples);
+    stats->profile_unfollowed_samples = cx_a64_load_relaxed(&cx_profile.unfollowed_samples);
 }

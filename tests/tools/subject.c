@@ -53,6 +53,7 @@ static void register_types(void)
 /* Names that compilers do not change, for the profile. */
 coex_handle keeper(coex_handle next, uint64_t number);
 coex_handle waster(void);
+coex_handle listen_for_requests(void);
 
 __attribute__((noinline)) coex_handle keeper(coex_handle next, uint64_t number)
 {
@@ -66,6 +67,14 @@ __attribute__((noinline)) coex_handle keeper(coex_handle next, uint64_t number)
 __attribute__((noinline)) coex_handle waster(void)
 {
     coex_handle bytes = coex_gc_alloc(2000, bytes_type);
+    __asm__ volatile("" ::: "memory");
+    return bytes;
+}
+
+/* A name like those of the library's own functions. */
+__attribute__((noinline)) coex_handle listen_for_requests(void)
+{
+    coex_handle bytes = waster();
     __asm__ volatile("" ::: "memory");
     return bytes;
 }
@@ -98,7 +107,7 @@ static void build(coex_handle *slots)
 {
     for (uint64_t i = 0; i < KEPT; i++) {
         slots[0] = keeper(slots[0], i);
-        if (i % 10 == 0) waster();
+        if (i % 10 == 0) listen_for_requests();
     }
     slots[1] = coex_gc_alloc(24, table_type);
     coex_gc_store(slots[1], 8, slots[0]);
