@@ -3,6 +3,7 @@
 
 #include "base/os.h"
 #include "base/own_code.h"
+#include "base/point.h"
 #include "diag/outfile.h"
 #include "diag/profile_copy.h"
 #include "gc/error.h"
@@ -198,6 +199,7 @@ void cx_profile_mark_end_gct(void)
     uint64_t generation = profile->generation;
     profile->sampled = NULL;
     cx_mutex_unlock(&profile->lock);
+    CX_POINT("profile-samples-taken");
     while (chunk != NULL) {
         struct cx_sampled_chunk *next = chunk->next;
         if (!profile_strike_gct(profile, chunk, profile_part_gct(chunk), generation)) chunk->count = 0;

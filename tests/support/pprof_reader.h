@@ -117,6 +117,7 @@ static inline struct profile profile_read(const char *path)
     return profile;
 }
 
+/* Frees all but the sums. */
 static inline void profile_free(struct profile *profile)
 {
     free(profile->bytes);
@@ -125,6 +126,9 @@ static inline void profile_free(struct profile *profile)
     free(profile->location_function);
     free(profile->function_name);
     free(profile->comment);
+    profile->bytes = NULL;
+    profile->string = profile->sample = NULL;
+    profile->location_function = profile->function_name = profile->comment = NULL;
 }
 
 static inline bool profile_string_is(const struct profile *profile, uint64_t number, const char *text)
