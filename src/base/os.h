@@ -110,6 +110,11 @@ int cx_os_create_beside(const char *target, char *name, size_t room);
 /* Opens a stream on a descriptor, for writing; it closes the descriptor. NULL, with errno set and the descriptor closed: there is no memory. */
 FILE *cx_os_stream(int descriptor);
 
+/* Makes the calling thread format numbers as the C locale does, whatever the process has set. Returns what cx_os_leave_locale takes to undo it.
+ * Other threads and the locale of the process are not affected. */
+void *cx_os_enter_c_locale(void);
+void cx_os_leave_locale(void *before);
+
 const char *cx_os_environment(const char *name); /* NULL if it is not set */
 
 #endif

@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/magic.h>
+#include <locale.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -405,6 +406,18 @@ FILE *cx_os_stream(int descriptor)
     FILE *stream = fdopen(descriptor, "w");
     if (stream == NULL) close(descriptor);
     return stream;
+}
+
+/* With this mask and name the object is a constant of the C library: no memory, no lock. */
+void *cx_os_enter_c_locale(void)
+{
+    locale_t neutral = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    return neutral != (locale_t)0 ? uselocale(neutral) : (locale_t)0;
+}
+
+void cx_os_leave_locale(void *before)
+{
+    if (before != (locale_t)0) uselocale(before);
 }
 
 const char *cx_os_environment(const char *name) { return getenv(name); }

@@ -51,7 +51,9 @@ void cx_output_print(const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     cx_output_begin();
+    void *locale = cx_os_enter_c_locale();
     vfprintf(output_now(), format, arguments);
+    cx_os_leave_locale(locale);
     cx_output_end();
     va_end(arguments);
 }

@@ -1,4 +1,5 @@
 /* coex_gc_write_prometheus: the statistics in Prometheus' text format, version 0.0.4. Any thread, any time. */
+#include "base/os.h"
 #include "diag/histogram.h"
 
 #include <coex/gc_diag.h>
@@ -92,17 +93,24 @@ static void prometheus_cycles(FILE *file, const coex_gc_stats *stats)
                       "Samples missing from what the profile has in use.", stats->profile_unfollowed_samples);
 }
 
+static void prometheus_all(FILE *file, const coex_gc_stats *stats)
+{
+    prometheus_head(file, "coexgc_info", "gauge", "The version of the collector.");
+    fprintf(file, "coexgc_info{version=\"%s\"} 1\n", coex_gc_version());
+    prometheus_memory(file, stats);
+    prometheus_objects(file, stats);
+    prometheus_cycles(file, stats);
+    prometheus_times(file, "coexgc_stop_seconds", "One thread in one safepoint stop, by the clock.", &stats->stop_wall);
+    prometheus_times(file, "coexgc_stop_cpu_seconds", "One thread in one safepoint stop, on the CPU.", &stats->stop_cpu);
+    prometheus_times(file, "coexgc_handshake_seconds", "From a request to the last answer.", &stats->handshake);
+}
+
 int coex_gc_write_prometheus(FILE *file)
 {
     coex_gc_stats stats;
     coex_gc_get_stats(&stats);
-    prometheus_head(file, "coexgc_info", "gauge", "The version of the collector.");
-    fprintf(file, "coexgc_info{version=\"%s\"} 1\n", coex_gc_version());
-    prometheus_memory(file, &stats);
-    prometheus_objects(file, &stats);
-    prometheus_cycles(file, &stats);
-    prometheus_times(file, "coexgc_stop_seconds", "One thread in one safepoint stop, by the clock.", &stats.stop_wall);
-    prometheus_times(file, "coexgc_stop_cpu_seconds", "One thread in one safepoint stop, on the CPU.", &stats.stop_cpu);
-    prometheus_times(file, "coexgc_handshake_seconds", "From a request to the last answer.", &stats.handshake);
+    void *locale = cx_os_enter_c_locale(); /* the format has points in its numbers, whatever the process has set */
+    prometheus_all(file, &stats);
+    cx_os_leave_locale(locale);
     return ferror(file) == 0 ? COEX_GC_OK : COEX_GC_EINVAL;
 }

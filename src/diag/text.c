@@ -56,7 +56,9 @@ void cx_text_print(struct cx_text *text, const char *format, ...)
     if (text->cut || (chunk == NULL && !text->direct)) return;
     va_start(arguments, format);
     char *at = chunk != NULL ? chunk->bytes + chunk->used : line;
+    void *locale = cx_os_enter_c_locale();
     size_t length = text_clamp(vsnprintf(at, TEXT_LINE, format, arguments), TEXT_LINE);
+    cx_os_leave_locale(locale);
     va_end(arguments);
     if (chunk != NULL)
         chunk->used += length;
