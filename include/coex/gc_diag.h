@@ -153,7 +153,8 @@ COEX_API int coex_gc_set_namer(uint32_t type_id, coex_gc_namer name);
 COEX_API const void *coex_gc_peek(coex_handle h, uint64_t *size);
 
 /* For a debugger to call in a process that stands still, and for nothing else: no lock, no cycle, no memory but fresh pages; the text goes
- * straight to standard error. In gdb: call coex_gc_debug_why(42). */
+ * straight to standard error. In gdb: call coex_gc_debug_why(42). They are in every program, also if it is linked statically and does not
+ * refer to them; a program that was stripped has them only in the shared library. */
 COEX_API void coex_gc_debug_object(coex_handle h);
 COEX_API void coex_gc_debug_stacks(void);
 COEX_API bool coex_gc_debug_why(coex_handle h);
@@ -185,7 +186,8 @@ COEX_API void coex_gc_profile_stop(void); /* what was gathered stays, and may be
  * those that are not followed. Returns 0 or a code. A safepoint; writes in native mode and without a lock. */
 COEX_API int coex_gc_profile_write(const char *path);
 
-/* The statistics in Prometheus' text format (0.0.4), for an embedder that serves or stores them. 0, or a code: the stream has an error. */
+/* Writes the statistics in Prometheus' text format (0.0.4), for an embedder that serves or stores them. Numbers are written as in the C
+ * locale, like all text of the library. Returns 0, or a code if the stream has an error. */
 COEX_API int coex_gc_write_prometheus(FILE *stream);
 
 /* Text as things happen. 0: none. 1: the phases of each cycle. 2: and each allocation, each object that marking meets again, each that is

@@ -142,9 +142,14 @@ void cx_listener_last_times(coex_gc_times *stop_cpu, coex_gc_times *stop_wall, c
     cx_mutex_unlock(&times_lock);
 }
 
+/* A program calls these functions from a debugger only, so it does not refer to them. This file does, and is linked into every program:
+ * so a statically linked program has them, too. */
+static const struct cx_debugger_calls listen_debugger_calls = {
+    .object = coex_gc_debug_object, .stacks = coex_gc_debug_stacks, .why = coex_gc_debug_why};
+
 int cx_event_listen(struct cx_events *events)
 {
-    cx_listener = (struct cx_listener){0};
+    cx_listener = (struct cx_listener){.debugger = &listen_debugger_calls};
     cx_levels_begin(events, cx_world.config.trace_level);
     cx_listener.started_ns = cx_os_now_ns();
     events->context = &cx_listener;

@@ -5,6 +5,13 @@
 #include "diag/histogram.h"
 #include "gc/event.h"
 
+/* What a debugger may call in a process that stands still (gc_diag.h). */
+struct cx_debugger_calls {
+    void (*object)(coex_handle h);
+    void (*stacks)(void);
+    bool (*why)(coex_handle h);
+};
+
 struct cx_listener {
     struct cx_histogram stop_cpu, stop_wall, handshake;                   /* since init */
     struct cx_histogram cycle_stop_cpu, cycle_stop_wall, cycle_handshake; /* since the last cycle ended */
@@ -19,6 +26,7 @@ struct cx_listener {
     uint64_t begin_ns, begin_cpu_ns, roots_ns, used_at_mark_end;
     uint64_t cycles_cpu_ns; /* of whoever ran cycles, in all */
     uint64_t started_ns;    /* when the runtime came up */
+    const struct cx_debugger_calls *debugger;
 };
 
 extern struct cx_listener cx_listener;
