@@ -19,6 +19,7 @@ enum {
     PROFILE_MOST_SITES = 1 << 18,   /* with stacks of 20 frames 60 MB */
     PROFILE_MOST_SAMPLED = 1 << 22, /* 128 MB */
     PROFILE_PLACES = 1 << 16,       /* of the table: never grown, which would take too long with the lock held */
+    PROFILE_WALKERS = 4,            /* frames that may lie inside ours: one is known */
     PROFILE_OWN_FRAMES = 16         /* room for frames of the library, which are cut off */
 };
 
@@ -94,12 +95,18 @@ static void profile_count_locked(struct cx_profile *profile, const struct cx_sam
     }
 }
 
-/* Returns how many of the innermost frames belong to the library. Frames of the library further out (it has called
- * the program back) stay, and so does the outermost frame of a stack that is the library's alone. */
+/* A return address is one past its call. */
+static bool profile_is_own(const void *frame) { return cx_own_code_has((const char *)frame - 1); }
+
+/* Returns how many of the innermost frames belong to the library, or to what walks the stack for it (a sanitizer's
+ * own function). Frames of the library further out (it has called the program back) stay, and so does the outermost
+ * frame of a stack that is the library's alone. */
 static uint32_t profile_own_frames(void *const *frame, uint32_t depth)
 {
     uint32_t own = 0;
-    while (own + 1 < depth && cx_own_code_has((const char *)frame[own] - 1)) own++; /* a return address is past its call */
+    while (own < PROFILE_WALKERS && own + 1 < depth && !profile_is_own(frame[own])) own++;
+    if (own == PROFILE_WALKERS) return 0; /* the library's code is not marked */
+    while (own + 1 < depth && profile_is_own(frame[own])) own++;
     return own;
 }
 
