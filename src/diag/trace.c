@@ -1,4 +1,4 @@
-/* See trace.h. Recording on any thread; start, stop and write under the lock. */
+/* See trace.h. Recording on any thread; start and stop under the lock, files are written without it. */
 #include "diag/trace.h"
 
 #include "base/lock.h"
@@ -21,14 +21,16 @@ enum {
 cx_a32 cx_trace_on;
 
 static struct {
-    cx_mutex lock; /* CX_RANK_TRACE */
+    cx_mutex lock;    /* CX_RANK_TRACE */
+    cx_cond written;  /* `writers` became 0 */
+    uint32_t writers; /* threads that read the ring into a file, without the lock: the ring stays until they are done */
     struct cx_ring ring;
     bool has_exit_hook;
     char path[TRACE_PATH]; /* where it goes when it stops */
     uint64_t first;        /* ticket of its first record */
     uint64_t lost_before;
     uint64_t begin_ns;
-} trace_state = {.lock = {.os = PTHREAD_MUTEX_INITIALIZER, .rank = CX_RANK_TRACE}};
+} trace_state = {.lock = {.os = PTHREAD_MUTEX_INITIALIZER, .rank = CX_RANK_TRACE}, .written = {.os = PTHREAD_COND_INITIALIZER}};
 
 /* ---------------------------------------------------------------- recording */
 
@@ -152,26 +154,44 @@ static int trace_refuse(const char *path, int reason)
     return cx_error_set(COEX_GC_EINVAL, "can't write the trace to %.200s: %s", path, strerror(reason));
 }
 
-static int trace_write_locked(const char *path)
+static struct cx_trace_extent trace_extent_locked(void)
 {
-    uint64_t last = cx_ring_now(&trace_state.ring), oldest = cx_ring_oldest(&trace_state.ring, trace_state.first);
-    struct cx_trace_extent extent = {
+    uint64_t oldest = cx_ring_oldest(&trace_state.ring, trace_state.first);
+    return (struct cx_trace_extent){
         .first = oldest,
-        .last = last,
+        .last = cx_ring_now(&trace_state.ring),
         .begin_ns = trace_state.begin_ns,
         .dropped = oldest - trace_state.first + cx_a64_load_relaxed(&trace_state.ring.lost) - trace_state.lost_before,
     };
+}
+
+static int trace_write_file(const char *path, const struct cx_trace_extent *extent)
+{
     struct cx_outfile *file = cx_outfile_open(path);
     if (file == NULL) return trace_refuse(path, errno);
-    int failed = cx_outfile_close(file, cx_trace_write_json(cx_outfile_stream(file), &trace_state.ring, &extent));
+    int failed = cx_outfile_close(file, cx_trace_write_json(cx_outfile_stream(file), &trace_state.ring, extent));
     return failed == 0 ? COEX_GC_OK : trace_refuse(path, failed);
+}
+
+/* Gives the lock up while the file is opened and written, which may take as long as the reader of a pipe likes: a fork takes the lock. */
+static int trace_write_locked(const char *path)
+{
+    struct cx_trace_extent extent = trace_extent_locked();
+    trace_state.writers++;
+    cx_mutex_unlock(&trace_state.lock);
+    int code = trace_write_file(path, &extent);
+    cx_mutex_lock(&trace_state.lock);
+    if (--trace_state.writers == 0) cx_cond_broadcast(&trace_state.written);
+    return code;
 }
 
 static int trace_stop_locked(void)
 {
     if (!cx_trace_is_on()) return cx_error_set(COEX_GC_ESTATE, "no trace is being recorded");
+    char path[TRACE_PATH]; /* another trace may start meanwhile */
+    memcpy(path, trace_state.path, sizeof path);
     cx_a32_store_relaxed(&cx_trace_on, 0);
-    return trace_write_locked(trace_state.path);
+    return trace_write_locked(path);
 }
 
 /* A program that ends without shutdown: what was recorded is not lost. Its threads may still be recording. */
@@ -214,6 +234,7 @@ void cx_trace_fini(void)
 {
     cx_mutex_lock(&trace_state.lock);
     if (cx_trace_is_on() && trace_stop_locked() != COEX_GC_OK) cx_output_print("[GC] %s\n", cx_error_detail());
+    while (trace_state.writers != 0) cx_cond_wait(&trace_state.written, &trace_state.lock);
     if (trace_state.ring.slots != NULL) cx_ring_fini(&trace_state.ring);
     cx_mutex_unlock(&trace_state.lock);
 }
@@ -223,6 +244,8 @@ void cx_trace_fork_parent(void) { cx_mutex_unlock(&trace_state.lock); }
 void cx_trace_fork_child(void)
 {
     cx_a32_store_relaxed(&cx_trace_on, 0);
+    trace_state.writers = 0; /* they are the parent's */
+    cx_cond_init(&trace_state.written);
     cx_mutex_unlock(&trace_state.lock);
 }
 

@@ -1,8 +1,8 @@
 /* The event trace: what the listener puts into the ring, and where it goes.
  *
- * On from coex_gc_trace_start (or the option `events`) to coex_gc_trace_stop or shutdown. Any thread records; starting, stopping and
- * writing are under a lock of their own, which no recorder takes. The ring stays until shutdown: a thread that saw "on" may still be
- * about to write. */
+ * On from coex_gc_trace_start (or the option `events`) to coex_gc_trace_stop or shutdown. Any thread records; starting and
+ * stopping are under a lock of their own, which no recorder takes; no lock is held while a file is written. The ring stays until
+ * shutdown: a thread that saw "on" may still be about to write. */
 #ifndef CX_DIAG_TRACE_H
 #define CX_DIAG_TRACE_H
 

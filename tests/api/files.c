@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char folder[64], path[128], target[128];
@@ -287,8 +288,28 @@ static bool a_thread_sleeps(void)
     return sleeps;
 }
 
-/* Samplers, cycles and the other diagnostics go on while a thread waits for the reader of its pipe. */
-static void nobody_waits_for(int (*write)(const char *name), uint32_t type)
+static void allocate_and_collect(uint32_t type)
+{
+    uint64_t cycles = stats_now().collections_completed;
+    for (int i = 0; i < 20000; i++) new_pair(type, 0, 0);
+    for (int i = 0; i < 3; i++) coex_gc_collect();
+    expect(stats_now().collections_completed >= cycles + 3);
+    ck_assert_int_eq(coex_gc_profile_write(target), COEX_GC_OK);
+}
+
+/* The child may begin and end a trace, whatever its parent's threads write. */
+static void fork_and_trace(uint32_t type)
+{
+    (void)type;
+    pid_t child = fork();
+    if (child == 0) _exit(coex_gc_trace_start("/dev/null") == COEX_GC_OK && coex_gc_trace_stop() == COEX_GC_OK ? 0 : 1);
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+
+/* Runs something while a thread waits for the reader of its pipe. */
+static void beside_a_waiting(int (*write)(const char *name), void (*run)(uint32_t type), uint32_t type)
 {
     pthread_t writer;
     uint64_t bytes = 0;
@@ -299,11 +320,7 @@ static void nobody_waits_for(int (*write)(const char *name), uint32_t type)
     coex_gc_enter_native();
     for (int i = 0; i < 200 && !a_thread_sleeps(); i++) usleep(5000); /* kernels that hide it: a second is enough */
     coex_gc_leave_native();
-    uint64_t cycles = stats_now().collections_completed;
-    for (int i = 0; i < 20000; i++) new_pair(type, 0, 0);
-    for (int i = 0; i < 3; i++) coex_gc_collect();
-    expect(stats_now().collections_completed >= cycles + 3);
-    ck_assert_int_eq(coex_gc_profile_write(target), COEX_GC_OK);
+    run(type);
     coex_gc_enter_native();
     read_all(&bytes);
     pthread_join(writer, NULL);
@@ -316,14 +333,14 @@ static void nobody_waits_for(int (*write)(const char *name), uint32_t type)
 TEST(profile_into_a_pipe_without_a_reader_stops_nobody)
 {
     uint32_t type = files_start();
-    nobody_waits_for(write_profile, type);
+    beside_a_waiting(write_profile, allocate_and_collect, type);
     files_end();
 }
 
 TEST(snapshot_into_a_pipe_without_a_reader_stops_nobody)
 {
     uint32_t type = files_start();
-    nobody_waits_for(write_snapshot, type);
+    beside_a_waiting(write_snapshot, allocate_and_collect, type);
     files_end();
 }
 
@@ -333,7 +350,18 @@ TEST(trace_into_a_pipe_without_a_reader_stops_nobody)
 {
     uint32_t type = files_start();
     ck_assert_int_eq(coex_gc_trace_start("/dev/null"), COEX_GC_OK);
-    nobody_waits_for(write_running_trace, type);
+    beside_a_waiting(write_running_trace, allocate_and_collect, type);
+    ck_assert_int_eq(coex_gc_trace_stop(), COEX_GC_OK);
+    files_end();
+}
+
+TEST(file_that_waits_for_its_reader_holds_up_no_fork)
+{
+    uint32_t type = files_start();
+    ck_assert_int_eq(coex_gc_trace_start("/dev/null"), COEX_GC_OK);
+    beside_a_waiting(write_running_trace, fork_and_trace, type);
+    beside_a_waiting(write_profile, fork_and_trace, type);
+    beside_a_waiting(write_snapshot, fork_and_trace, type);
     ck_assert_int_eq(coex_gc_trace_stop(), COEX_GC_OK);
     files_end();
 }
