@@ -44,16 +44,17 @@ bool cx_barrier_compare_exchange_self(struct cx_thread *self, cx_a64 *field, coe
     return cx_a64_cas_acq_rel(field, expected, desired);
 }
 
-/* For the check of frozen words: the slot is of this thread's stack, or of a suspended one. */
+/* For the check of frozen words. The slot is of this thread's stack or of a suspended one, or it is a
+ * local that words of such a stack point to. A thread that switches to one waits for the lock. */
 static void barrier_note_slot_locked(struct cx_thread *self, const coex_handle *slot, coex_handle value)
 {
-    cx_shadow_note_change_locked(self->shadow, slot, value);
+    if (cx_shadow_note_change_locked(self->shadow, slot, value)) return;
     uint32_t count = cx_a32_load_acquire(&cx_world.stacks.count);
     for (uint32_t i = 0; i < count; i++) {
         struct cx_shadow *stack = cx_stack_at(&cx_world.stacks, i);
         uint32_t state = cx_a32_load_acquire(&stack->state);
-        if (state != CX_SHADOW_SUSPENDED && state != CX_SHADOW_CLAIMED) continue;
-        if (stack != self->shadow && cx_stack_holds(stack, slot)) cx_shadow_note_change_locked(stack, slot, value);
+        bool suspended = state == CX_SHADOW_SUSPENDED || state == CX_SHADOW_CLAIMED;
+        if (suspended) (void)cx_shadow_note_change_locked(stack, slot, value);
     }
 }
 

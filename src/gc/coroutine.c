@@ -5,6 +5,15 @@
 
 static uint64_t coroutine_cycle(void) { return cx_a64_load_relaxed(&cx_world.cycle); }
 
+/* Checked builds: coex_gc_set_slot looks through the frozen words of suspended stacks, under this lock.
+ * The stack is not one of them any more; a look that has begun ends before its words change. */
+static void coroutine_await_notes(void)
+{
+    if (!CX_CHECKED) return;
+    cx_mutex_lock(&cx_world.stacks.lock);
+    cx_mutex_unlock(&cx_world.stacks.lock);
+}
+
 /* Makes a suspended stack this thread's. Waits while the collector freezes it. */
 static void coroutine_claim(struct cx_shadow *to, const char *function)
 {
@@ -16,6 +25,7 @@ static void coroutine_claim(struct cx_shadow *to, const char *function)
         cx_cpu_relax();
         if (spins > 1000) cx_os_sleep_ns(20000); /* the collector has lost its core */
     }
+    coroutine_await_notes();
 }
 
 /* The stack that is left: INV-STACK-1. What is frozen stays frozen (INV-STACK-4). */

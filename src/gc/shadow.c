@@ -186,16 +186,18 @@ void cx_shadow_check_span(const struct cx_shadow *shadow, struct cx_span span, b
     }
 }
 
-/* `slot` is a word of the stack, or a local that words of it point to. */
-void cx_shadow_note_change_locked(struct cx_shadow *shadow, const coex_handle *slot, coex_handle value)
+/* Words that are read, and not frozen again since, are not looked at any more. */
+bool cx_shadow_note_change_locked(struct cx_shadow *shadow, const coex_handle *slot, coex_handle value)
 {
-    uint64_t end = CX_CHECKED ? (uint32_t)cx_a64_load_acquire(&shadow->frozen) : 0;
+    uint64_t end = CX_CHECKED ? cx_shadow_frozen_end(shadow) : 0;
     uint64_t *copy = shadow_copy_of(shadow, end);
-    if (copy == NULL) return;
     uint64_t reference = cx_is_reference(value) ? value : 0;
     uint64_t local = (uint64_t)(uintptr_t)slot | COEX_GC_LOCAL_BIT;
-    for (uint64_t i = 0; i < end; i++) {
-        if (&shadow->base[i] == slot || cx_a64_load_relaxed(cx_a64_at(&shadow->base[i])) == local)
-            cx_a64_store_relaxed(cx_a64_at(&copy[i]), reference);
+    bool found = false;
+    for (uint64_t i = 0; copy != NULL && i < end; i++) {
+        if (&shadow->base[i] != slot && cx_a64_load_relaxed(cx_a64_at(&shadow->base[i])) != local) continue;
+        cx_a64_store_relaxed(cx_a64_at(&copy[i]), reference);
+        found = true;
     }
+    return found;
 }

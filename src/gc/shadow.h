@@ -117,8 +117,9 @@ static inline bool cx_shadow_is_frozen(const struct cx_shadow *shadow) { return 
 /* Checked builds: reports a frozen word that has changed since it was frozen. Locals are looked
  * at by their owner only, who returns to them: those of a thread that ends may be gone. */
 void cx_shadow_check_span(const struct cx_shadow *shadow, struct cx_span span, bool locals, uint64_t thread_id);
-/* Checked builds: makes a permitted change known. The caller has held `check` since before the
+/* Checked builds: makes a permitted change known, of a word of the stack or of a local that words of it
+ * point to. Returns false if no frozen word is concerned. The caller has held `check` since before the
  * slot changed, so whoever freezes or checks the stack sees both changes or neither. */
-void cx_shadow_note_change_locked(struct cx_shadow *shadow, const coex_handle *slot, coex_handle value);
+bool cx_shadow_note_change_locked(struct cx_shadow *shadow, const coex_handle *slot, coex_handle value);
 
 #endif

@@ -70,11 +70,4 @@ static inline struct cx_shadow *cx_stack_at(const struct cx_stacks *stacks, uint
     return &((struct cx_shadow *)(void *)stacks->range.base)[number];
 }
 
-/* Is the word in this stack, as far as it can grow? Its `end` is not asked: a thread that comes back to its own stack may be moving it. */
-static inline bool cx_stack_holds(const struct cx_shadow *stack, const coex_handle *word)
-{
-    uint64_t most = stack->range.base != NULL ? stack->range.reserved / sizeof *word : (uint64_t)1 << stack->size_class;
-    return word >= stack->base && word < stack->base + most;
-}
-
 #endif

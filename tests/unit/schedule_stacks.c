@@ -330,6 +330,52 @@ TEST(a_value_that_is_delivered_while_the_collector_freezes_the_stack_is_no_fault
     schedule_end();
 }
 
+static coex_handle local;
+static coex_gc_frame *frame_of_local;
+
+/* A frame whose root is a local, and another one above. */
+static void make_stack_with_local(actor *self)
+{
+    (void)self;
+    stack = coex_gc_stack_create(FRAME * (FRAMES + 10));
+    coex_gc_stack *home = coex_gc_stack_switch(stack);
+    local = fresh_leaf(&bottom_id);
+    frame_of_local = coex_gc_push_frame(1, (coex_handle *[]){&local});
+    top = coex_gc_enter_frame(CX_SHADOW_BITE); /* as much as an entry thaws */
+    coex_gc_stack_switch(home);
+}
+
+static void deliver_to_local(actor *self)
+{
+    (void)self;
+    coex_gc_set_root((coex_handle *[]){&local}, 0, fresh_leaf(&bottom_id));
+}
+
+static void return_to_local(actor *self)
+{
+    (void)self;
+    coex_gc_stack *home = coex_gc_stack_switch(stack);
+    coex_gc_leave_frame(top);
+    node_expect(local, bottom_id);
+    coex_gc_pop_frame(frame_of_local);
+    coex_gc_stack_switch(home);
+}
+
+/* `a` freezes it; `b` writes the local, and then returns to it. */
+TEST(a_local_of_a_frozen_stack_that_set_root_writes_is_no_fault)
+{
+    NEEDS_POINTS();
+    start();
+    actor_do(a, make_stack_with_local);
+    hold *roots = a_is_black();
+    actor_do(a, visit);
+    actor_do(b, deliver_to_local);
+    actor_do(b, return_to_local);
+    let_go(roots);
+    run_out();
+    schedule_end();
+}
+
 /* The collector meets the slot while it is being written, and waits until that is over, however
  * long it takes. */
 TEST(a_slot_that_is_being_written_when_it_is_checked_is_no_fault)
