@@ -159,7 +159,9 @@ typedef struct coex_gc_type {
     uint32_t flags;        /* COEX_GC_MUTABLE, COEX_GC_REF_ARRAY */
     uint32_t array_offset; /* with REF_ARRAY: the payload from here to its end is handles */
     void (*trace)(const void *payload, uint64_t size, coex_gc_visitor *visitor); /* instead of offsets. Called beside running
-                                    mutators: reads references only through the visitor, allocates, blocks and derefs nothing */
+                                    mutators: reads references only through the visitor, allocates, blocks and derefs nothing.
+                                    One call is one piece of work: a step, an assist and a fork may wait for all of it. Arrays
+                                    and offsets are read in pieces, so prefer them for objects of more than some kilobytes */
     void (*finalize)(coex_handle object, void *context);
     void *finalize_context;
     const char *const *ref_names; /* names of the ref fields, for dumps */

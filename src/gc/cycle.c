@@ -11,6 +11,8 @@
 #include "gc/weak.h"
 #include "gc/witness.h"
 
+enum { CYCLE_ANSWER_COST = 256 }; /* of an answer that the collector gives: top frames, a handle word, a buffer */
+
 /* ------------------------------------------------------------- handshakes */
 
 static void cycle_publish_gct(struct cx_cycle *cycle, enum cx_request kind, enum cx_phase phase)
@@ -33,6 +35,7 @@ static void cycle_publish_gct(struct cx_cycle *cycle, enum cx_request kind, enum
         }
     }
     cx_mutex_unlock(&registry->lock);
+    cx_budget_forgive(&cycle->budget, (uint64_t)count * CX_COST_ENTRY); /* INV-BUDGET-1: nobody may come or go in between */
     cycle->asked = true;
     CX_POINT("handshake-published");
 }
@@ -46,21 +49,33 @@ static void cycle_warn_gct(const struct cx_cycle *cycle, struct cx_thread *threa
     cx_event_emit(&cx_world.events, CX_EVENT_THREAD_LATE, cx_a64_load_relaxed(&thread->os_id), late_ms);
 }
 
-/* One look at every thread; true when nobody owes an answer. */
-static bool cycle_all_answered_gct(const struct cx_cycle *cycle)
+/* Looks at one thread, and answers for it if it is in native mode. Returns false if it owes an answer. */
+static bool cycle_has_answered_gct(struct cx_cycle *cycle, struct cx_thread *thread)
+{
+    cx_budget_spend(&cycle->budget, CX_COST_ENTRY);
+    if (cx_a32_load_acquire(&thread->state) != CX_THREAD_LIVE || !cx_thread_is_pending(thread)) return true;
+    if (cx_transition_answer_gct(thread) || !cx_thread_is_pending(thread)) {
+        cx_budget_spend(&cycle->budget, CYCLE_ANSWER_COST);
+        return true;
+    }
+    cycle_warn_gct(cycle, thread);
+    return false;
+}
+
+/* Looks at every thread once, in as many slices as that takes. A thread that has answered owes nothing more, and one that comes has
+ * nothing pending (INV-THREAD-2): so all have answered if each of them had when it was looked at. */
+static enum cx_progress cycle_look_at_answers_gct(struct cx_cycle *cycle)
 {
     struct cx_registry *registry = &cx_world.registry;
     uint32_t count = cx_a32_load_acquire(&registry->count);
-    bool all = true;
-    for (uint32_t i = 0; i < count; i++) {
-        struct cx_thread *thread = cx_registry_at(registry, i);
-        if (cx_a32_load_acquire(&thread->state) != CX_THREAD_LIVE || !cx_thread_is_pending(thread)) continue;
-        if (!cx_transition_answer_gct(thread) && cx_thread_is_pending(thread)) {
-            cycle_warn_gct(cycle, thread);
-            all = false;
-        }
+    while (cycle->look_at < count) {
+        if (!cx_budget_is_left(&cycle->budget)) return CX_PROGRESS_MORE;
+        if (!cycle_has_answered_gct(cycle, cx_registry_at(registry, cycle->look_at++))) cycle->missing = true;
     }
-    return all;
+    bool missing = cycle->missing;
+    cycle->look_at = 0;
+    cycle->missing = false;
+    return missing ? CX_PROGRESS_WAIT : CX_PROGRESS_DONE;
 }
 
 /* Asks, the first time; done when all have answered. */
@@ -71,7 +86,8 @@ static enum cx_progress cycle_handshake_gct(struct cx_cycle *cycle, enum cx_requ
         return CX_PROGRESS_MORE;
     }
     CX_POINT("await-answers");
-    if (!cycle_all_answered_gct(cycle)) return CX_PROGRESS_WAIT;
+    enum cx_progress progress = cycle_look_at_answers_gct(cycle);
+    if (progress != CX_PROGRESS_DONE) return progress;
     cycle->asked = false;
     cx_event_emit(&cx_world.events, CX_EVENT_HANDSHAKE, cx_os_now_ns() - cycle->asked_ns, kind);
     return CX_PROGRESS_DONE;
@@ -215,7 +231,7 @@ static enum cx_progress cycle_visit_gct(struct cx_cycle *cycle)
         cycle->visits = visit->next;
         return CX_PROGRESS_MORE;
     }
-    cx_record_end_gct();
+    if (cx_record_end_gct(&cycle->budget)) return CX_PROGRESS_MORE;
     cycle->sweep_begin_ns = cx_os_now_ns();
     cx_a32_store_release(&cx_world.phase, CX_PHASE_SWEEP);
     CX_POINT("sweep-begins");

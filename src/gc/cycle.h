@@ -58,6 +58,8 @@ struct cx_cycle {
     uint64_t epoch;         /* of the last request; never goes back */
     uint64_t asked_ns;      /* when it was published */
     bool asked;             /* the stage's request is published */
+    uint32_t look_at;       /* the thread whose answer is looked at next */
+    bool missing;           /* one of those before it owes an answer */
     uint64_t marked_before; /* INV-FLUSH-1 */
     uint64_t gets_before;   /* INV-WEAK-2 */
     uint64_t begin_ns, mark_begin_ns, sweep_begin_ns, stage_begin_ns;

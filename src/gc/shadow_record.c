@@ -1,7 +1,7 @@
 /* See shadow_record.h. Entered by whoever scans a stack, and by the collector. */
 #include "gc/shadow_record.h"
 
-enum { RECORD_SHORT = 65536 }; /* bytes */
+enum { RECORD_SHORT = 65536, RECORD_PIECE = 1 << 18 }; /* bytes */
 
 /* W: collector, release, before SYNC and after the visits. R: who scans, acquire. */
 static cx_a32 record_on;
@@ -9,18 +9,36 @@ static cx_aptr record_list; /* W: who adds, cas. R: collector acquire */
 static cx_a32 record_short;
 static cx_a64 record_count; /* made so far. W: who adds */
 
-static void record_free_all(void)
+/* Frees a record. A long one gives its pages back first, from its end, RECORD_PIECE bytes at a time: returns false if the budget
+ * was spent before. */
+static bool record_free(struct cx_record *record, struct cx_budget *budget)
 {
-    struct cx_record *record = cx_aptr_exchange_acq_rel(&record_list, NULL);
-    while (record != NULL) {
-        struct cx_record *next = record->next;
-        cx_range range = record->range; /* a copy: it lies in itself */
-        if (range.base != NULL)
-            cx_range_release(&range);
-        else
-            cx_os_free(record);
-        record = next;
+    while (record->range.committed > RECORD_PIECE) {
+        if (!cx_budget_is_left(budget)) return false;
+        record->range.committed -= RECORD_PIECE;
+        cx_os_discard(record->range.base + record->range.committed, RECORD_PIECE);
+        cx_budget_spend(budget, CX_COST_CALL);
+        cx_budget_spend_bytes(budget, RECORD_PIECE);
     }
+    cx_range range = record->range; /* a copy: it lies in itself */
+    if (range.base != NULL)
+        cx_range_release(&range);
+    else
+        cx_os_free(record);
+    cx_budget_spend(budget, CX_COST_CALL);
+    return true;
+}
+
+/* Nobody adds any more. Returns true if some are left. */
+static bool record_free_some(struct cx_budget *budget)
+{
+    struct cx_record *record;
+    while ((record = cx_aptr_load_acquire(&record_list)) != NULL) {
+        struct cx_record *next = record->next;
+        if (!cx_budget_is_left(budget) || !record_free(record, budget)) return true;
+        cx_aptr_store_release(&record_list, next);
+    }
+    return false;
 }
 
 void cx_record_begin_gct(void)
@@ -29,13 +47,18 @@ void cx_record_begin_gct(void)
     cx_a32_store_release(&record_on, 1);
 }
 
-void cx_record_end_gct(void)
+bool cx_record_end_gct(struct cx_budget *budget)
 {
     cx_a32_store_release(&record_on, 0);
-    record_free_all();
+    return record_free_some(budget);
 }
 
-void cx_record_fork_child(void) { cx_record_end_gct(); }
+/* All at once: the child has nobody yet who could be kept waiting. */
+void cx_record_fork_child(void)
+{
+    struct cx_budget budget = cx_budget_of(INT64_MAX);
+    cx_record_end_gct(&budget);
+}
 
 const struct cx_record *cx_record_list_gct(void) { return cx_aptr_load_acquire(&record_list); }
 bool cx_record_is_short_gct(void) { return cx_a32_load_relaxed(&record_short) != 0; }

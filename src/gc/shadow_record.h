@@ -17,6 +17,7 @@
 #ifndef CX_GC_SHADOW_RECORD_H
 #define CX_GC_SHADOW_RECORD_H
 
+#include "gc/budget.h"
 #include "gc/shadow.h"
 
 #define CX_RECORD_NOBODY UINT32_MAX
@@ -38,7 +39,8 @@ void cx_record_begin_gct(void);
 const struct cx_record *cx_record_list_gct(void);
 /* Some record could not be made: no memory. */
 bool cx_record_is_short_gct(void);
-void cx_record_end_gct(void);
+/* Ends the recording and frees the records. Returns true if some are left. */
+bool cx_record_end_gct(struct cx_budget *budget);
 /* The cycle is forgotten. */
 void cx_record_fork_child(void);
 

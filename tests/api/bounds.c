@@ -153,6 +153,19 @@ TEST(stacks_that_are_gone_are_passed_over_in_slices)
     coex_gc_shutdown();
 }
 
+/* A record that was prepared for a spawn is a thread in native mode: the collector answers for it. */
+TEST(answers_for_many_threads_are_given_in_slices)
+{
+    enum { THREADS = 500, HANDSHAKES = 4 };
+    static coex_gc_spawn *spawn[THREADS];
+    start_bounds();
+    unsigned idle = slices_of_cycle();
+    for (int i = 0; i < THREADS; i++) expect((spawn[i] = coex_gc_spawn_prepare(0)) != NULL);
+    expect_slices_more(idle, HANDSHAKES * THREADS / 100);
+    for (int i = 0; i < THREADS; i++) coex_gc_spawn_cancel(spawn[i]);
+    coex_gc_shutdown();
+}
+
 /* ---- time --------------------------------------------------------------------------------------------------------- */
 
 /* The bounds above, by the clock: half a gigabyte of nulls, and as much of dead bytes. Two of ten may be interrupted by others. */

@@ -100,3 +100,58 @@ TEST_TIMEOUT(a_fork_between_any_two_slices_of_a_cycle_works, 100)
     printf("%u slices\n", slices);
     ck_assert_uint_gt(slices, 40);
 }
+
+/* ---- large objects --------------------------------------------------------------------------------------------------- */
+
+enum { BIG = 24 << 20, BIG_LIMIT = 40 << 20 };
+
+static uint32_t plain_bytes;
+
+/* There is room for one such object at a time: it must be there, and be charged once. */
+static void expect_room_for_one(void)
+{
+    for (int i = 0; i < 3; i++) {
+        coex_handle big = coex_gc_alloc(BIG, plain_bytes); /* the one before is garbage: this waits for a cycle */
+        expect(big != 0);
+    }
+    coex_gc_collect();
+    coex_gc_collect();
+    expect(stats_now().current_heap_used < BIG);
+    expect(coex_gc_validate_heap() == 0);
+}
+
+static void child_has_room(void)
+{
+    child_looks();
+    expect_room_for_one();
+    stop_kept();
+}
+
+static void fork_amid_discards(bool poison)
+{
+    unsigned slices = 0;
+    way_threads = 0;
+    coex_gc_config config = way_config();
+    config.initial_heap = MIB;
+    config.heap_limit = BIG_LIMIT;
+    config.poison = poison;
+    start_kept(&config);
+    plain_bytes = type_bytes();
+    void *payload;
+    expect(coex_gc_alloc_at(BIG, plain_bytes, &payload) != 0);
+    memset(payload, 1, BIG);
+    coex_gc_async();
+    for (bool done = false; !done; slices++) {
+        done = coex_gc_step(0);
+        uint64_t used = stats_now().current_heap_used;
+        if (used < BIG && used > MIB) fork_and_wait(child_has_room); /* a part of it has gone */
+    }
+    expect_kept();
+    expect_room_for_one();
+    printf("%u slices\n", slices);
+    ck_assert_uint_gt(slices, 30 + BIG / (2 << 20));
+    stop_kept();
+}
+
+TEST_TIMEOUT(a_fork_while_a_large_object_is_given_back_neither_loses_nor_doubles_it, 60) { fork_amid_discards(false); }
+TEST_TIMEOUT(a_fork_while_a_large_object_is_poisoned_neither_loses_nor_doubles_it, 60) { fork_amid_discards(true); }
