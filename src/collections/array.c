@@ -476,9 +476,12 @@ bool coex_array_builder_resize(coex_handle builder, uint64_t length)
     b = coex_gc_handle_deref(builder);
     static const unsigned char
         zeros[256]; /* what is cut off is cleared: it keeps nothing alive, and is not seen when it grows again */
-    uint64_t at = length * (b->element >> 1), end = b->length * (b->element >> 1);
-    for (; at < end; at += sizeof zeros)
+    uint64_t at = length * (b->element >> 1), end = b->length * (b->element >> 1), done = 0;
+    for (; at < end; at += sizeof zeros, done += sizeof zeros) {
         cx_array_write(b->buffer, at, zeros, end - at < sizeof zeros ? end - at : sizeof zeros, (b->element & 1) != 0);
+        if (done % PIECE == PIECE - sizeof zeros) coex_gc_safepoint();
+        b = coex_gc_handle_deref(builder);
+    }
     b->length = length;
     return true;
 }

@@ -119,25 +119,45 @@ static void hash_round(uint64_t v[4])
     v[2] = hash_rotate(v[2], 32);
 }
 
-/* SipHash (Aumasson, Bernstein 2012) with one round per word and three at the end. */
-uint64_t cx_hash_bytes(const void *bytes, uint64_t count)
+static inline void hash_absorb(uint64_t v[4], uint64_t word)
 {
-    const unsigned char *at = bytes;
-    uint64_t v[4] = {cx_values.seed[0] ^ 0x736f6d6570736575u, cx_values.seed[1] ^ 0x646f72616e646f6du,
-                     cx_values.seed[0] ^ 0x6c7967656e657261u, cx_values.seed[1] ^ 0x7465646279746573u};
-    uint64_t word;
-    for (uint64_t left = count; left >= 8; left -= 8, at += 8) {
-        memcpy(&word, at, 8);
-        v[3] ^= word;
-        hash_round(v);
-        v[0] ^= word;
-    }
-    word = count << 56;
-    for (unsigned i = 0; i < count % 8; i++) word |= (uint64_t)at[i] << (8 * i);
     v[3] ^= word;
     hash_round(v);
     v[0] ^= word;
+}
+
+/* SipHash (Aumasson, Bernstein 2012) with one round per word and three at the end. */
+struct cx_hash cx_hash_begin(void)
+{
+    return (struct cx_hash){{cx_values.seed[0] ^ 0x736f6d6570736575u, cx_values.seed[1] ^ 0x646f72616e646f6du,
+                             cx_values.seed[0] ^ 0x6c7967656e657261u, cx_values.seed[1] ^ 0x7465646279746573u}};
+}
+
+/* Absorbs the whole words of `bytes`; those of a last piece that are fewer than 8 are left. */
+void cx_hash_add(struct cx_hash *hash, const void *bytes, uint64_t count)
+{
+    uint64_t word, v[4] = {hash->v[0], hash->v[1], hash->v[2], hash->v[3]};
+    for (const unsigned char *at = bytes; count >= 8; count -= 8, at += 8) {
+        memcpy(&word, at, 8);
+        hash_absorb(v, word);
+    }
+    memcpy(hash->v, v, sizeof v);
+}
+
+uint64_t cx_hash_end(struct cx_hash *hash, const void *bytes, uint64_t count, uint64_t total)
+{
+    cx_hash_add(hash, bytes, count);
+    const unsigned char *rest = (const unsigned char *)bytes + count / 8 * 8;
+    uint64_t word = total << 56, *v = hash->v;
+    for (unsigned i = 0; i < count % 8; i++) word |= (uint64_t)rest[i] << (8 * i);
+    hash_absorb(v, word);
     v[2] ^= 0xff;
     for (int i = 0; i < 3; i++) hash_round(v);
     return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+uint64_t cx_hash_bytes(const void *bytes, uint64_t count)
+{
+    struct cx_hash hash = cx_hash_begin();
+    return cx_hash_end(&hash, bytes, count, count);
 }

@@ -105,6 +105,17 @@ coex_handle cx_fail_memory(void);
 /* Keyed, so that nobody outside can make keys collide: SipHash-1-3 for bytes, two keyed folded multiplications for a word. */
 uint64_t cx_hash_bytes(const void *bytes, uint64_t count);
 
+/* The same in pieces: every piece but the last has a multiple of 8 bytes, and the last goes to cx_hash_end with the total. */
+struct cx_hash {
+    uint64_t v[4];
+};
+struct cx_hash cx_hash_begin(void);
+void cx_hash_add(struct cx_hash *hash, const void *bytes, uint64_t count);
+uint64_t cx_hash_end(struct cx_hash *hash, const void *bytes, uint64_t count, uint64_t total);
+
+/* Bytes that an operation reads or writes between two polls: some ten microseconds of work. COEX_STRING_POLLED. */
+enum { CX_VALUE_PIECE = 1 << 16 };
+
 static inline uint64_t cx_hash_fold(uint64_t a, uint64_t b)
 {
     __uint128_t product = (__uint128_t)a * b;

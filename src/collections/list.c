@@ -54,7 +54,7 @@ bool coex_list_read(coex_handle list, uint64_t index, uint64_t *value)
 /* The leaf of a word of the tree, and the word's place in it. */
 static struct cx_list_part list_leaf(const struct cx_list *l, uint64_t index, uint64_t *offset)
 {
-    struct cx_list_part tree = cx_list_tree(l->root, l->shape);
+    struct cx_list_part tree = cx_list_tree_of(l->root, l->shape);
     if ((l->shape & CX_LIST_RELAXED) != 0) return cx_list_leaf(tree, index, offset);
     coex_handle at = l->root;
     for (uint64_t shift = l->shape & CX_LIST_SHIFT_MASK; shift != 0; shift -= CX_LIST_BITS)
@@ -88,6 +88,8 @@ const uint64_t *coex_list_chunk(coex_handle list, uint64_t index, uint64_t *coun
     return NULL;
 }
 
+enum { POLL_EVERY = 128 }; /* leaves, between two polls: some tens of microseconds */
+
 static void list_words(const struct cx_list *l, uint64_t from, uint64_t count, uint64_t *words)
 {
     uint64_t run;
@@ -104,7 +106,11 @@ bool coex_list_copy(coex_handle list, uint64_t from, uint64_t count, uint64_t *w
     const struct cx_list *l = cx_list_as(list, &refs);
     if (l == NULL) return cx_fail_false(COEX_STATUS_KIND);
     if (from > l->count || count > l->count - from) return cx_fail_false(COEX_STATUS_RANGE);
-    list_words(l, from, count, words);
+    for (uint64_t done = 0, some; done < count; done += some) {
+        some = count - done < POLL_EVERY * CX_LIST_WIDTH ? count - done : POLL_EVERY * CX_LIST_WIDTH;
+        if (done != 0) coex_gc_safepoint();
+        list_words(coex_gc_handle_deref(list), from + done, some, words + done);
+    }
     return true;
 }
 
@@ -125,7 +131,7 @@ static coex_handle list_finish(struct cx_list_work *work, struct cx_list_part tr
 /* A list of the same tree and another tail. */
 static coex_handle list_with_tail(const struct cx_list *l, const uint64_t *tail, uint64_t count, bool refs)
 {
-    return cx_list_make(cx_list_tree(l->root, l->shape), tail, count, refs);
+    return cx_list_make(cx_list_tree_of(l->root, l->shape), tail, count, refs);
 }
 
 /* What can be seen of a list after its address is dead. */
@@ -137,7 +143,7 @@ struct list_parts {
 
 static void list_take_apart(const struct cx_list *l, struct list_parts *parts)
 {
-    parts->tree = cx_list_tree(l->root, l->shape);
+    parts->tree = cx_list_tree_of(l->root, l->shape);
     parts->in_tail = l->count - parts->tree.count;
     memcpy(parts->tail, l->tail, parts->in_tail * sizeof l->tail[0]);
 }
@@ -204,7 +210,7 @@ coex_handle coex_list_set(coex_handle list, uint64_t index, uint64_t value)
 static coex_handle list_slice_long(const struct cx_list *l, uint64_t from, uint64_t to, bool refs)
 {
     uint64_t tail[CX_LIST_WIDTH];
-    struct cx_list_part tree = cx_list_tree(l->root, l->shape);
+    struct cx_list_part tree = cx_list_tree_of(l->root, l->shape);
     uint64_t end = tree.count; /* of what stays in the tree */
     if (to <= tree.count) {    /* the last leaf becomes the tail */
         uint64_t offset;
@@ -352,7 +358,7 @@ static bool iterator_advance(coex_handle iterator, struct list_iterator *it)
     bool refs;
     const struct cx_list *l = cx_list_as(it->list, &refs);
     if (it->next == l->count) return false;
-    struct cx_list_part tree = cx_list_tree(l->root, l->shape);
+    struct cx_list_part tree = cx_list_tree_of(l->root, l->shape);
     if (it->next >= tree.count) {
         coex_gc_store(iterator, offsetof(struct list_iterator, leaf), it->list);
         it->at = offsetof(struct cx_list, tail) / sizeof(uint64_t) + it->next - tree.count;
@@ -394,8 +400,6 @@ const uint64_t *coex_list_next_chunk(coex_handle iterator, uint64_t *count)
 }
 
 /* ---------------------------------------------------------------------- arrays */
-
-enum { POLL_EVERY = 128 }; /* leaves, between two polls: some tens of microseconds */
 
 static void list_to_buffer(coex_handle list, coex_handle buffer, uint64_t count, bool refs)
 {

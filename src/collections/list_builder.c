@@ -183,7 +183,7 @@ static uint64_t edit_slot_offset(coex_handle node, uint32_t level, uint32_t slot
 static coex_handle builder_own_root(coex_handle builder, bool refs)
 {
     struct list_builder *b = coex_gc_handle_deref(builder);
-    coex_handle root = edit_own(cx_list_tree(b->root, b->shape), refs, b->owner);
+    coex_handle root = edit_own(cx_list_tree_of(b->root, b->shape), refs, b->owner);
     if (root != 0) coex_gc_store(builder, ROOT, root);
     return root;
 }
@@ -230,7 +230,7 @@ static bool builder_push_in_place(coex_handle builder, coex_handle leaf, bool re
 static bool builder_push(coex_handle builder, struct cx_list_work *work, struct cx_list_part leaf)
 {
     struct list_builder *b = coex_gc_handle_deref(builder);
-    struct cx_list_part tree = cx_list_tree(b->root, b->shape);
+    struct cx_list_part tree = cx_list_tree_of(b->root, b->shape);
     if (work->failed) return cx_fail_false(COEX_STATUS_MEMORY);
     if (tree.count != 0 && (b->shape & CX_LIST_RELAXED) == 0 && tree.count % CX_LIST_WIDTH == 0 && leaf.count == CX_LIST_WIDTH)
         return builder_push_in_place(builder, leaf.node, work->refs);
@@ -329,7 +329,7 @@ static void builder_restore(coex_handle builder, const struct list_builder *old,
     coex_gc_store(builder, ROOT, old->root);
     b->shape = old->shape;
     b->count = old->count;
-    if ((old->shape & CX_LIST_RELAXED) == 0) builder_trim(cx_list_tree(old->root, old->shape), refs, old->owner);
+    if ((old->shape & CX_LIST_RELAXED) == 0) builder_trim(cx_list_tree_of(old->root, old->shape), refs, old->owner);
 }
 
 bool coex_list_builder_append_words(coex_handle builder, const uint64_t *words, uint64_t count)
@@ -366,7 +366,7 @@ static bool builder_set_in_tree(coex_handle builder, uint64_t index, uint64_t va
     coex_handle root = builder_own_root(builder, refs);
     if (root == 0) return false;
     struct list_builder *b = coex_gc_handle_deref(builder);
-    struct cx_list_part part = cx_list_tree(root, b->shape);
+    struct cx_list_part part = cx_list_tree_of(root, b->shape);
     uint64_t owner = b->owner;
     b->edits = 1;
     while (part.level != 0) {
@@ -418,7 +418,7 @@ static bool builder_refill(coex_handle builder, bool refs)
 {
     uint64_t offset, words[CX_LIST_WIDTH];
     struct list_builder *b = coex_gc_handle_deref(builder);
-    struct cx_list_part tree = cx_list_tree(b->root, b->shape), leaf = cx_list_leaf(tree, tree.count - 1, &offset);
+    struct cx_list_part tree = cx_list_tree_of(b->root, b->shape), leaf = cx_list_leaf(tree, tree.count - 1, &offset);
     memcpy(words, coex_gc_handle_deref(leaf.node), leaf.count * sizeof words[0]);
     struct cx_list_work work = cx_list_work_begin(refs);
     if (leaf.count == tree.count)
@@ -474,7 +474,7 @@ coex_handle coex_list_builder_finish(coex_handle builder)
     if (b == NULL) return 0;
     if (b->count != 0 && b->count == cx_list_in_tree(b->shape) && !builder_refill(builder, refs)) return 0;
     b = coex_gc_handle_deref(builder);
-    struct cx_list_part tree = cx_list_tree(b->root, b->shape);
+    struct cx_list_part tree = cx_list_tree_of(b->root, b->shape);
     uint64_t in_tail = b->count - tree.count, owner = b->owner;
     bool edits = b->edits != 0;
     memcpy(tail, b->tail, in_tail * sizeof tail[0]);

@@ -115,6 +115,12 @@ struct cx_list_part cx_list_child(struct cx_list_part part, uint64_t index, uint
     return (struct cx_list_part){child, end - start, part.level - 1};
 }
 
+const uint64_t *cx_list_leaf_words(coex_handle leaf)
+{
+    const void *payload = coex_gc_handle_deref(leaf);
+    return cx_list_is_list(leaf) ? ((const struct cx_list *)payload)->tail : payload;
+}
+
 struct cx_list_part cx_list_leaf(struct cx_list_part tree, uint64_t index, uint64_t *offset)
 {
     uint32_t slot;

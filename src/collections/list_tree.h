@@ -80,12 +80,21 @@ struct cx_list_part cx_list_child(struct cx_list_part part, uint64_t index, uint
 uint32_t cx_list_slots(struct cx_list_part part);
 bool cx_list_is_sized(coex_handle node);
 
-static inline struct cx_list_part cx_list_tree(coex_handle root, uint64_t shape)
+static inline struct cx_list_part cx_list_tree_of(coex_handle root, uint64_t shape)
 {
     return (struct cx_list_part){root, cx_list_in_tree(shape), (uint32_t)(shape & CX_LIST_SHIFT_MASK) / CX_LIST_BITS};
 }
 
 uint64_t cx_list_shape(struct cx_list_part tree);
+
+static inline bool cx_list_is_list(coex_handle node)
+{
+    uint32_t type = coex_gc_type_at(coex_gc_handle_deref(node));
+    return type == cx_values.id[CX_TYPE_list_refs] || type == cx_values.id[CX_TYPE_list_words];
+}
+
+/* The words of a leaf, or of the tail if `leaf` is a list. */
+const uint64_t *cx_list_leaf_words(coex_handle leaf);
 
 /* ----------------------------------------------------------------- changing: no count 0, unless it says so */
 

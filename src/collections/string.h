@@ -10,7 +10,9 @@
  * its own until it is finished.
  * INV-STRING-2: text is UTF-8, and every view begins and ends between characters.
  * INV-STRING-3: the cache holds what can be computed from the text; any thread writes it, relaxed, and a write that is lost costs no more than
- * computing it again. */
+ * computing it again.
+ * INV-STRING-4: an operation on more than CX_VALUE_PIECE bytes polls after each piece. Until it ends it pins every object whose bytes it
+ * reads or writes by address (struct cx_string_work); the addresses of views and caches are read again after a poll. */
 #ifndef CX_COLLECTIONS_STRING_H
 #define CX_COLLECTIONS_STRING_H
 
@@ -21,8 +23,8 @@
 
 /* ------------------------------------------------- for all collections */
 
-/* A new string of `bytes` bytes, all zero, which the caller fills with UTF-8 at *text before the next safepoint. `ascii`: all of it will
- * be ASCII (false: not known). 0 with a status: too large, no memory. A safepoint. */
+/* A new string of `bytes` bytes, all zero, which the caller fills with UTF-8 at *text: before the next safepoint, or while it is pinned.
+ * `ascii`: all of it will be ASCII (false: not known). 0 with a status: too large, no memory. A safepoint. */
 coex_handle cx_string_alloc(uint64_t bytes, bool ascii, char **text);
 
 /* A string of text in C memory that is UTF-8 already. A safepoint. */
@@ -50,6 +52,11 @@ unsigned cx_utf8_write(char *out, uint32_t character);
 static inline bool cx_utf8_continues(char byte) { return ((unsigned char)byte & 0xc0) == 0x80; }
 /* How many characters begin in valid text. */
 uint64_t cx_utf8_count(const char *text, uint64_t bytes);
+
+/* As the public functions, without a poll whatever the length: for callers that hold addresses. */
+uint64_t cx_string_hash_quiet(coex_handle s);
+bool cx_string_equal_quiet(coex_handle a, coex_handle b);
+int cx_string_compare_quiet(coex_handle a, coex_handle b);
 
 /* At init, when the types are there: dumps show the text. */
 bool cx_string_register(void);
@@ -140,10 +147,66 @@ static inline void cx_string_view_fill(void *fresh, coex_handle base, uint64_t o
     *(struct cx_string_view *)fresh = (struct cx_string_view){{cache}, base, offset, length};
 }
 
+/* ---------------------------------------------------------- long texts */
+
+/* One operation on texts. If they are short it neither pins nor polls. */
+struct cx_string_work {
+    coex_handle pinned[4];
+    uint32_t count;
+    bool polls;
+    uint64_t done; /* bytes since the last poll */
+};
+
+static inline struct cx_string_work cx_string_work(uint64_t bytes)
+{
+    return (struct cx_string_work){.polls = bytes > CX_VALUE_PIECE};
+}
+
+/* Pins an object, or what the text of a string lies in, until the work ends. Without memory for the pin the work polls no more. */
+void cx_string_pin_slow(struct cx_string_work *work, coex_handle object);
+static inline void cx_string_pin(struct cx_string_work *work, coex_handle object)
+{
+    if (COEX_UNLIKELY(work->polls)) cx_string_pin_slow(work, object);
+}
+static inline void cx_string_hold(struct cx_string_work *work, coex_handle s, const struct cx_string_text *text)
+{
+    if (COEX_UNLIKELY(work->polls)) cx_string_pin_slow(work, text->view != NULL ? text->view->base : s);
+}
+
+/* Lets go of what was pinned last. */
+void cx_string_release(struct cx_string_work *work);
+void cx_string_unpin(struct cx_string_work *work);
+static inline void cx_string_work_end(struct cx_string_work *work)
+{
+    if (COEX_UNLIKELY(work->count != 0)) cx_string_unpin(work);
+}
+
+/* Polls if that many bytes more make up a piece. A safepoint if the work is long. */
+static inline void cx_string_did(struct cx_string_work *work, uint64_t bytes)
+{
+    work->done += bytes;
+    if (COEX_LIKELY(!work->polls || work->done < CX_VALUE_PIECE)) return;
+    work->done = 0;
+    coex_gc_safepoint();
+}
+
+/* How much of what is left makes up one piece. */
+static inline uint64_t cx_string_piece(uint64_t left) { return left < CX_VALUE_PIECE ? left : CX_VALUE_PIECE; }
+
+/* Copies in pieces, with a poll after each. What is in the heap of both is held. Returns the end of what it wrote. */
+char *cx_string_move(struct cx_string_work *work, char *to, const char *from, uint64_t bytes);
+
+/* As memcmp. */
+int cx_string_order(struct cx_string_work *work, const char *a, const char *b, uint64_t bytes);
+
+/* As cx_utf8_scan. */
+uint64_t cx_string_scan(struct cx_string_work *work, const char *bytes, uint64_t count, bool *ascii);
+
 /* Copies a part of a string into one of its own. `s` is rooted by the caller, the range is checked. A safepoint. */
 coex_handle cx_string_copy_part(coex_handle s, uint64_t from, uint64_t length);
 
-/* The first place of `what` at or after `from` in the text, COEX_STRING_NONE if there is none; `what` is not empty. */
-uint64_t cx_string_find(const struct cx_string_text *text, const struct cx_string_text *what, uint64_t from);
+/* The first place of `what` at or after `from` in the text, COEX_STRING_NONE if there is none; `what` is not empty. The work holds both. */
+uint64_t cx_string_find(struct cx_string_work *work, const struct cx_string_text *text, const struct cx_string_text *what,
+                        uint64_t from);
 
 #endif

@@ -133,46 +133,91 @@ coex_handle coex_string_hex(const void *bytes, uint64_t count)
     if (count > COEX_STRING_MAX / 2) return cx_fail(COEX_STATUS_SIZE);
     if (count != 0 && bytes == NULL) return cx_fail(COEX_STATUS_KIND);
     coex_handle s = cx_string_alloc(2 * count, true, &text);
-    for (uint64_t i = 0; s != 0 && i < count; i++) {
+    if (s == 0) return 0;
+    struct cx_string_work work = cx_string_work(2 * count);
+    cx_string_pin(&work, s);
+    for (uint64_t i = 0; i < count; i++) {
         text[2 * i] = "0123456789abcdef"[byte[i] >> 4];
         text[2 * i + 1] = "0123456789abcdef"[byte[i] & 15];
+        cx_string_did(&work, 2);
     }
+    cx_string_work_end(&work);
     return s;
+}
+
+/* All of the text is checked before a byte is written. */
+static coex_status convert_unhex(struct cx_string_work *work, const struct cx_string_text *text, unsigned char *byte, uint64_t room)
+{
+    for (uint64_t i = 0; i < text->length; i++) {
+        if (convert_digit(text->text[i]) >= 16) return COEX_STATUS_TEXT;
+        cx_string_did(work, 1);
+    }
+    if (text->length % 2 != 0) return COEX_STATUS_TEXT;
+    if (text->length / 2 > room) return COEX_STATUS_RANGE;
+    for (uint64_t i = 0; i < text->length; i += 2) {
+        byte[i / 2] = (unsigned char)(convert_digit(text->text[i]) << 4 | convert_digit(text->text[i + 1]));
+        cx_string_did(work, 2);
+    }
+    return COEX_STATUS_OK;
 }
 
 bool coex_string_unhex(coex_handle s, void *bytes, uint64_t room, uint64_t *count)
 {
-    unsigned char *byte = bytes;
     struct cx_string_text text;
     if (!cx_string_need(s, &text)) return false;
-    for (uint64_t i = 0; i < text.length; i++) {
-        if (convert_digit(text.text[i]) >= 16) return cx_fail_false(COEX_STATUS_TEXT);
-    }
-    if (text.length % 2 != 0) return cx_fail_false(COEX_STATUS_TEXT);
-    if (text.length / 2 > room) return cx_fail_false(COEX_STATUS_RANGE);
-    for (uint64_t i = 0; i < text.length; i += 2)
-        byte[i / 2] = (unsigned char)(convert_digit(text.text[i]) << 4 | convert_digit(text.text[i + 1]));
+    struct cx_string_work work = cx_string_work(text.length);
+    cx_string_hold(&work, s, &text);
+    coex_status status = convert_unhex(&work, &text, bytes, room);
+    cx_string_work_end(&work);
+    if (status != COEX_STATUS_OK) return cx_fail_false(status);
     *count = text.length / 2;
     return true;
 }
 
 /* ------------------------------------------------- other texts of the same */
 
+/* Is there a letter from `first` to `last`? */
+static bool convert_has_case(struct cx_string_work *work, const struct cx_string_text *text, char first, char last)
+{
+    for (uint64_t at = 0, end; at < text->length; at = end) {
+        end = at + cx_string_piece(text->length - at);
+        cx_string_did(work, end - at);
+        while (at < end && (text->text[at] < first || text->text[at] > last)) at++;
+        if (at < end) return true;
+    }
+    return false;
+}
+
+static void convert_letters(struct cx_string_work *work, const struct cx_string_text *text, char first, char last, char *to)
+{
+    for (uint64_t at = 0, end; at < text->length; at = end) {
+        end = at + cx_string_piece(text->length - at);
+        for (uint64_t i = at; i < end; i++) {
+            char c = text->text[i];
+            to[i] = c >= first && c <= last ? (char)(c ^ 0x20) : c;
+        }
+        cx_string_did(work, end - at);
+    }
+}
+
 /* Letters from `first` to `last` become those of the other case. */
 static coex_handle convert_case(coex_handle s, char first, char last)
 {
     struct cx_string_text text;
     char *to;
+    coex_handle result = s;
     if (!cx_string_need(s, &text)) return 0;
-    uint64_t at = 0;
-    while (at < text.length && (text.text[at] < first || text.text[at] > last)) at++;
-    if (at == text.length) return s;
-    coex_handle result = cx_string_alloc(text.length, cx_string_is_known_ascii(&text), &to);
-    if (result == 0 || !cx_string_open(s, &text)) return 0;
-    for (uint64_t i = 0; i < text.length; i++) {
-        char c = text.text[i];
-        to[i] = c >= first && c <= last ? (char)(c ^ 0x20) : c;
+    bool ascii = cx_string_is_known_ascii(&text);
+    struct cx_string_work work = cx_string_work(text.length);
+    cx_string_hold(&work, s, &text);
+    if (convert_has_case(&work, &text, first, last)) {
+        result = cx_string_alloc(text.length, ascii, &to);
+        if (result != 0 && cx_string_open(s, &text)) {
+            cx_string_pin(&work, result);
+            convert_letters(&work, &text, first, last, to);
+        }
     }
+    cx_string_work_end(&work);
     return result;
 }
 
@@ -189,12 +234,16 @@ coex_handle coex_string_repeat(coex_handle s, uint64_t times)
     if (__builtin_mul_overflow(text.length, times, &total)) return cx_fail(COEX_STATUS_SIZE);
     coex_handle result = cx_string_alloc(total, cx_string_is_known_ascii(&text), &to);
     if (result == 0 || total == 0 || !cx_string_open(s, &text)) return result;
-    memcpy(to, text.text, text.length);
+    struct cx_string_work work = cx_string_work(total);
+    cx_string_hold(&work, s, &text);
+    cx_string_pin(&work, result);
+    cx_string_move(&work, to, text.text, text.length);
     for (uint64_t done = text.length; done < total;) { /* twice as much each time */
         uint64_t more = total - done < done ? total - done : done;
-        memcpy(to + done, to, more);
+        cx_string_move(&work, to + done, to, more);
         done += more;
     }
+    cx_string_work_end(&work);
     return result;
 }
 
@@ -206,10 +255,16 @@ coex_handle coex_string_splice(coex_handle s, uint64_t from, uint64_t to, coex_h
     if (from > to || to > text.length) return cx_fail(COEX_STATUS_RANGE);
     if (!cx_string_is_boundary(&text, from) || !cx_string_is_boundary(&text, to)) return cx_fail(COEX_STATUS_TEXT);
     bool ascii = (cx_string_both(&text, &other) & CX_STRING_ASCII) != 0;
-    coex_handle h = cx_string_alloc(text.length - (to - from) + other.length, ascii, &result);
+    uint64_t total = text.length - (to - from) + other.length;
+    coex_handle h = cx_string_alloc(total, ascii, &result);
     if (h == 0 || !cx_string_open(s, &text) || !cx_string_open(with, &other)) return 0;
-    memcpy(result, text.text, from);
-    memcpy(result + from, other.text, other.length);
-    memcpy(result + from + other.length, text.text + to, text.length - to);
+    struct cx_string_work work = cx_string_work(total);
+    cx_string_hold(&work, s, &text);
+    cx_string_hold(&work, with, &other);
+    cx_string_pin(&work, h);
+    result = cx_string_move(&work, result, text.text, from);
+    result = cx_string_move(&work, result, other.text, other.length);
+    cx_string_move(&work, result, text.text + to, text.length - to);
+    cx_string_work_end(&work);
     return h;
 }

@@ -57,10 +57,16 @@ static bool grow_open(struct grow *grow) { return cx_string_need(grow->a, &grow-
 static const struct cx_string_text *grow_grown(const struct grow *grow) { return grow->front ? &grow->y : &grow->x; }
 static const struct cx_string_text *grow_piece(const struct grow *grow) { return grow->front ? &grow->x : &grow->y; }
 
-static void grow_write(const struct grow *grow, char *to)
+/* Writes both to an object that nobody else has. */
+static void grow_write(const struct grow *grow, coex_handle object, char *to)
 {
-    memcpy(to, grow->x.text, grow->x.length);
-    memcpy(to + grow->x.length, grow->y.text, grow->y.length);
+    struct cx_string_work work = cx_string_work(grow->total);
+    cx_string_hold(&work, grow->a, &grow->x);
+    cx_string_hold(&work, grow->b, &grow->y);
+    cx_string_pin(&work, object);
+    to = cx_string_move(&work, to, grow->x.text, grow->x.length);
+    cx_string_move(&work, to, grow->y.text, grow->y.length);
+    cx_string_work_end(&work);
 }
 
 /* The buffer that a text lies in, or NULL. */
@@ -102,8 +108,13 @@ static coex_handle grow_in_place(struct grow *grow, bool *taken)
     if (!*taken) return 0; /* the view stays empty, and is garbage */
     uint64_t offset = grown->view->offset - (grow->front ? piece->length : 0);
     char *base = coex_gc_handle_deref(grown->view->base);
-    memcpy(base + (grow->front ? offset : offset + grown->length), piece->text, piece->length);
     cx_string_view_fill(view, grown->view->base, offset, grow->total, cx_string_both(&grow->x, &grow->y));
+    struct cx_string_work work = cx_string_work(piece->length);
+    cx_string_pin(&work, s);
+    cx_string_hold(&work, grow->front ? grow->b : grow->a, grown);
+    cx_string_hold(&work, grow->front ? grow->a : grow->b, piece);
+    cx_string_move(&work, base + (grow->front ? offset : offset + grown->length), piece->text, piece->length);
+    cx_string_work_end(&work);
     return s;
 }
 
@@ -113,7 +124,7 @@ static coex_handle grow_copy(struct grow *grow)
     uint64_t known = cx_string_both(&grow->x, &grow->y);
     coex_handle s = cx_string_alloc(grow->total, (known & CX_STRING_ASCII) != 0, &text);
     if (s == 0 || !grow_open(grow)) return 0;
-    grow_write(grow, text);
+    grow_write(grow, s, text);
     return s;
 }
 
@@ -124,16 +135,17 @@ static coex_handle grow_anew(struct grow *grow, bool *taken)
     void *view = NULL;
     uint64_t other = grow_room(grow_grown(grow), !grow->front), room = grow->total / 2;
     if (other > grow->total) other = grow->total;
-    coex_handle *slots = coex_gc_enter_frame(1);
+    coex_handle *slots = coex_gc_enter_frame(2);
     slots[0] = grow_buffer(grow->front ? room : other, grow->total, grow->front ? other : room, &buffer);
     *taken = slots[0] != 0;
     coex_handle s = 0;
     if (*taken) s = coex_gc_alloc_at(sizeof(struct cx_string_view), cx_values.id[CX_TYPE_string_view], &view);
     if (s != 0 && grow_open(grow)) {
+        slots[1] = s;
         buffer = coex_gc_handle_deref(slots[0]);
         uint64_t offset = cx_a64_load_relaxed(&buffer->begin);
-        grow_write(grow, (char *)buffer + offset);
         cx_string_view_fill(view, slots[0], offset, grow->total, cx_string_both(&grow->x, &grow->y));
+        grow_write(grow, slots[0], (char *)buffer + offset);
     }
     coex_gc_leave_frame(slots);
     return s != 0 || !*taken ? s : cx_fail_memory();
@@ -210,9 +222,22 @@ static char *grow_builder_move(coex_handle h, uint64_t used, uint64_t bytes)
         return NULL;
     }
     const struct cx_string_buffer *old = coex_gc_handle_deref(builder->buffer);
-    memcpy(buffer->text, old->text, used);
+    struct cx_string_work work = cx_string_work(used);
+    cx_string_pin(&work, builder->buffer);
+    cx_string_pin(&work, fresh);
+    char *end = cx_string_move(&work, buffer->text, old->text, used);
     coex_gc_store(h, offsetof(struct cx_string_builder, buffer), fresh);
-    return buffer->text + used;
+    cx_string_work_end(&work);
+    return end;
+}
+
+/* Writes at `at`, in the room of a builder, what lies at `text`; the work holds that if it is in the heap. */
+static void grow_builder_fill(coex_handle h, struct cx_string_work *work, char *at, const char *text, uint64_t bytes, bool ascii)
+{
+    cx_string_pin(work, ((const struct cx_string_builder *)coex_gc_handle_deref(h))->buffer);
+    cx_string_move(work, at, text, bytes);
+    cx_string_builder_wrote(h, bytes, ascii);
+    cx_string_work_end(work);
 }
 
 char *cx_string_builder_room(coex_handle h, uint64_t bytes)
@@ -238,8 +263,9 @@ bool coex_string_builder_append(coex_handle h, coex_handle s)
     if (grow_builder(h) == NULL || !cx_string_need(s, &text)) return false;
     char *at = cx_string_builder_room(h, text.length);
     if (at == NULL || !cx_string_open(s, &text)) return false;
-    memcpy(at, text.text, text.length);
-    cx_string_builder_wrote(h, text.length, cx_string_is_known_ascii(&text));
+    struct cx_string_work work = cx_string_work(text.length);
+    cx_string_hold(&work, s, &text);
+    grow_builder_fill(h, &work, at, text.text, text.length, cx_string_is_known_ascii(&text));
     return true;
 }
 
@@ -247,8 +273,8 @@ static bool grow_builder_write(coex_handle h, const char *text, uint64_t bytes, 
 {
     char *at = cx_string_builder_room(h, bytes);
     if (at == NULL) return false;
-    if (bytes != 0) memcpy(at, text, bytes);
-    cx_string_builder_wrote(h, bytes, ascii);
+    struct cx_string_work work = cx_string_work(bytes);
+    grow_builder_fill(h, &work, at, text, bytes, ascii);
     return true;
 }
 
@@ -258,7 +284,8 @@ bool coex_string_builder_append_from(coex_handle h, const char *utf8, uint64_t b
     if (grow_builder(h) == NULL) return false;
     if (bytes > COEX_STRING_MAX) return cx_fail_false(COEX_STATUS_SIZE);
     if (bytes != 0 && utf8 == NULL) return cx_fail_false(COEX_STATUS_KIND);
-    if (bytes != 0 && cx_utf8_scan(utf8, bytes, &ascii) != bytes) return cx_fail_false(COEX_STATUS_TEXT);
+    struct cx_string_work work = cx_string_work(bytes);
+    if (bytes != 0 && cx_string_scan(&work, utf8, bytes, &ascii) != bytes) return cx_fail_false(COEX_STATUS_TEXT);
     return grow_builder_write(h, utf8, bytes, ascii);
 }
 
@@ -316,11 +343,15 @@ coex_handle coex_string_builder_finish(coex_handle h)
     if (s == 0) return cx_fail_memory();
     builder = coex_gc_handle_deref(h);
     buffer = coex_gc_handle_deref(builder->buffer);
+    struct cx_string_work work = cx_string_work(copied ? used : 0);
+    cx_string_pin(&work, s);
+    cx_string_pin(&work, builder->buffer);
     if (copied)
-        memcpy(text, buffer->text, used);
+        cx_string_move(&work, text, buffer->text, used);
     else
         cx_string_view_fill(view, builder->buffer, offsetof(struct cx_string_buffer, text), used,
                             builder->ascii != 0 ? CX_STRING_ASCII : 0);
     coex_gc_store(h, offsetof(struct cx_string_builder, buffer), 0);
+    cx_string_work_end(&work);
     return s;
 }

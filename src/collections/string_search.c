@@ -9,7 +9,10 @@
 
 #define SEARCH_PRIME ((UINT64_C(1) << 61) - 1)
 
-enum { SEARCH_PATIENCE = 256 }; /* bytes compared in vain that are no reason to worry, in all and for each byte of the way / 8 */
+enum {
+    SEARCH_PATIENCE = 256, /* bytes compared in vain that are no reason to worry, in all and for each byte of the way / 8 */
+    SEARCH_ROLLED = 16     /* bytes that could be copied while one is rolled over */
+};
 
 /* What is looked for, and where. Both are read from the end backwards for the last place. */
 struct search {
@@ -17,6 +20,7 @@ struct search {
     uint64_t length, wanted; /* bytes of text and what; 0 < wanted <= length */
     bool backwards;
     bool lower; /* A to Z are a to z */
+    struct cx_string_work *work;
 };
 
 static unsigned char search_lower(char c) { return (unsigned char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c); }
@@ -31,9 +35,10 @@ static unsigned char search_byte(const struct search *search, const char *bytes,
 static bool search_matches(const struct search *search, uint64_t place)
 {
     const char *at = search->text + (search->backwards ? search->length - search->wanted - place : place);
-    if (!search->lower) return memcmp(at, search->what, search->wanted) == 0;
+    if (!search->lower) return cx_string_order(search->work, at, search->what, search->wanted) == 0;
     for (uint64_t i = 0; i < search->wanted; i++) {
         if (search_lower(at[i]) != search_lower(search->what[i])) return false;
+        cx_string_did(search->work, 1);
     }
     return true;
 }
@@ -57,8 +62,10 @@ static uint64_t search_roll(const struct search *search, uint64_t place)
         goal = search_reduce(search_multiply(goal, key) + search_byte(search, search->what, search->wanted, i));
         hash = search_reduce(search_multiply(hash, key) + search_byte(search, search->text, search->length, place + i));
         power = search_multiply(power, key);
+        cx_string_did(search->work, SEARCH_ROLLED);
     }
     for (;; place++) {
+        cx_string_did(search->work, SEARCH_ROLLED);
         if (hash == goal && search_matches(search, place)) return place;
         if (place + search->wanted == search->length) return COEX_STRING_NONE;
         uint64_t gone = search_multiply(power, search_byte(search, search->text, search->length, place));
@@ -71,7 +78,7 @@ static uint64_t search_roll(const struct search *search, uint64_t place)
 /* -------------------------------------------------------- the usual search */
 
 /* The next place from `place` to `last` whose first byte is right; last + 1 if there is none. */
-static uint64_t search_candidate(const struct search *search, uint64_t place, uint64_t last)
+static uint64_t search_in_piece(const struct search *search, uint64_t place, uint64_t last)
 {
     if (!search->backwards && !search->lower) {
         const char *at = memchr(search->text + place, search->what[0], last - place + 1);
@@ -79,6 +86,17 @@ static uint64_t search_candidate(const struct search *search, uint64_t place, ui
     }
     unsigned char first = search_byte(search, search->what, search->wanted, 0);
     while (place <= last && search_byte(search, search->text, search->length, place) != first) place++;
+    return place;
+}
+
+static uint64_t search_candidate(const struct search *search, uint64_t place, uint64_t last)
+{
+    while (place <= last) {
+        uint64_t end = place + cx_string_piece(last - place), found = search_in_piece(search, place, end);
+        cx_string_did(search->work, found - place + 1);
+        if (found <= end) return found;
+        place = found;
+    }
     return place;
 }
 
@@ -98,18 +116,20 @@ static uint64_t search_run(const struct search *search)
     }
 }
 
-static uint64_t search_first(const struct cx_string_text *text, const struct cx_string_text *what, uint64_t from, bool lower)
+static uint64_t search_first(struct cx_string_work *work, const struct cx_string_text *text, const struct cx_string_text *what,
+                             uint64_t from, bool lower)
 {
     if (what->length == 0) return from;
     if (what->length > text->length - from) return COEX_STRING_NONE;
-    struct search search = {text->text + from, what->text, text->length - from, what->length, false, lower};
+    struct search search = {text->text + from, what->text, text->length - from, what->length, false, lower, work};
     uint64_t place = search_run(&search);
     return place != COEX_STRING_NONE ? from + place : place;
 }
 
-uint64_t cx_string_find(const struct cx_string_text *text, const struct cx_string_text *what, uint64_t from)
+uint64_t cx_string_find(struct cx_string_work *work, const struct cx_string_text *text, const struct cx_string_text *what,
+                        uint64_t from)
 {
-    return search_first(text, what, from, false);
+    return search_first(work, text, what, from, false);
 }
 
 /* ------------------------------------------------------------------- find */
@@ -120,13 +140,26 @@ static uint64_t search_none(coex_status status)
     return COEX_STRING_NONE;
 }
 
+/* The work of looking for one in the other, with both held. */
+static struct cx_string_work search_work(coex_handle s, const struct cx_string_text *text, coex_handle what,
+                                         const struct cx_string_text *wanted)
+{
+    struct cx_string_work work = cx_string_work(text->length);
+    cx_string_hold(&work, s, text);
+    cx_string_hold(&work, what, wanted);
+    return work;
+}
+
 static uint64_t search_find(coex_handle s, coex_handle what, uint64_t from, bool lower)
 {
     struct cx_string_text text, wanted;
     if (!cx_string_need(s, &text) || !cx_string_need(what, &wanted)) return COEX_STRING_NONE;
     if (from > text.length) return search_none(COEX_STATUS_RANGE);
     if (!cx_string_is_boundary(&text, from)) return search_none(COEX_STATUS_TEXT);
-    return search_first(&text, &wanted, from, lower);
+    struct cx_string_work work = search_work(s, &text, what, &wanted);
+    uint64_t place = search_first(&work, &text, &wanted, from, lower);
+    cx_string_work_end(&work);
+    return place;
 }
 
 uint64_t coex_string_find(coex_handle s, coex_handle what, uint64_t from) { return search_find(s, what, from, false); }
@@ -141,17 +174,20 @@ uint64_t coex_string_find_last(coex_handle s, coex_handle what, uint64_t to)
     if (!cx_string_is_boundary(&text, to)) return search_none(COEX_STATUS_TEXT);
     if (wanted.length == 0) return to;
     if (wanted.length > to) return COEX_STRING_NONE;
-    struct search search = {text.text, wanted.text, to, wanted.length, true, false};
+    struct cx_string_work work = search_work(s, &text, what, &wanted);
+    struct search search = {text.text, wanted.text, to, wanted.length, true, false, &work};
     uint64_t place = search_run(&search);
+    cx_string_work_end(&work);
     return place != COEX_STRING_NONE ? to - wanted.length - place : place;
 }
 
 /* At most `limit` times. */
-static uint64_t search_count(const struct cx_string_text *text, const struct cx_string_text *what, uint64_t limit)
+static uint64_t search_count(struct cx_string_work *work, const struct cx_string_text *text, const struct cx_string_text *what,
+                             uint64_t limit)
 {
     uint64_t count = 0;
     for (uint64_t at = 0; count < limit; at += what->length) {
-        at = cx_string_find(text, what, at);
+        at = cx_string_find(work, text, what, at);
         if (at == COEX_STRING_NONE) break;
         count++;
     }
@@ -163,56 +199,91 @@ uint64_t coex_string_count(coex_handle s, coex_handle what)
     struct cx_string_text text, wanted;
     if (!cx_string_need(s, &text) || !cx_string_need(what, &wanted)) return 0;
     if (wanted.length == 0) return cx_fail(COEX_STATUS_RANGE);
-    return search_count(&text, &wanted, UINT64_MAX);
+    struct cx_string_work work = search_work(s, &text, what, &wanted);
+    uint64_t count = search_count(&work, &text, &wanted, UINT64_MAX);
+    cx_string_work_end(&work);
+    return count;
 }
 
-bool coex_string_starts_with(coex_handle s, coex_handle what)
+/* Does `what` stand at an offset of `s`, counted from its beginning or its end? */
+static bool search_stands(coex_handle s, coex_handle what, bool at_end)
 {
     struct cx_string_text text, wanted;
-    if (!cx_string_need(s, &text) || !cx_string_need(what, &wanted)) return false;
-    return wanted.length <= text.length && memcmp(text.text, wanted.text, wanted.length) == 0;
+    if (!cx_string_need(s, &text) || !cx_string_need(what, &wanted) || wanted.length > text.length) return false;
+    struct cx_string_work work = cx_string_work(wanted.length);
+    cx_string_hold(&work, s, &text);
+    cx_string_hold(&work, what, &wanted);
+    const char *at = text.text + (at_end ? text.length - wanted.length : 0);
+    bool same = cx_string_order(&work, at, wanted.text, wanted.length) == 0;
+    cx_string_work_end(&work);
+    return same;
 }
 
-bool coex_string_ends_with(coex_handle s, coex_handle what)
-{
-    struct cx_string_text text, wanted;
-    if (!cx_string_need(s, &text) || !cx_string_need(what, &wanted)) return false;
-    return wanted.length <= text.length && memcmp(text.text + text.length - wanted.length, wanted.text, wanted.length) == 0;
-}
+bool coex_string_starts_with(coex_handle s, coex_handle what) { return search_stands(s, what, false); }
+bool coex_string_ends_with(coex_handle s, coex_handle what) { return search_stands(s, what, true); }
 
 /* ---------------------------------------------------------------- replace */
 
-/* Writes `text` with `with` in place of the first `count` places of `what`. */
-static void search_write(char *to, const struct cx_string_text *text, const struct cx_string_text *what,
-                         const struct cx_string_text *with, uint64_t count)
+/* What is replaced in what, and by what. */
+struct replace {
+    coex_handle s, what, with;
+    struct cx_string_text text, wanted, other; /* of these */
+    struct cx_string_work work;
+};
+
+static bool replace_open(struct replace *it)
+{
+    return cx_string_need(it->s, &it->text) && cx_string_need(it->what, &it->wanted) && cx_string_need(it->with, &it->other);
+}
+
+/* Holds all three for an operation on so many bytes. */
+static void replace_begin(struct replace *it, uint64_t bytes)
+{
+    it->work = cx_string_work(bytes);
+    cx_string_hold(&it->work, it->s, &it->text);
+    cx_string_hold(&it->work, it->what, &it->wanted);
+    cx_string_hold(&it->work, it->with, &it->other);
+}
+
+/* Writes the text with `other` in place of the first `count` places of `wanted`. */
+static void replace_write(struct replace *it, char *to, uint64_t count)
 {
     uint64_t from = 0;
     for (; count != 0; count--) {
-        uint64_t at = cx_string_find(text, what, from);
-        memcpy(to, text->text + from, at - from);
-        to += at - from;
-        memcpy(to, with->text, with->length);
-        to += with->length;
-        from = at + what->length;
+        uint64_t at = cx_string_find(&it->work, &it->text, &it->wanted, from);
+        to = cx_string_move(&it->work, to, it->text.text + from, at - from);
+        to = cx_string_move(&it->work, to, it->other.text, it->other.length);
+        from = at + it->wanted.length;
     }
-    memcpy(to, text->text + from, text->length - from);
+    cx_string_move(&it->work, to, it->text.text + from, it->text.length - from);
+}
+
+/* Replaces `count` places, which there are. */
+static coex_handle replace_make(struct replace *it, uint64_t count, bool ascii)
+{
+    uint64_t total;
+    char *to;
+    if (__builtin_mul_overflow(count, it->other.length, &total)) return cx_fail(COEX_STATUS_SIZE);
+    if (__builtin_add_overflow(total, it->text.length - count * it->wanted.length, &total)) return cx_fail(COEX_STATUS_SIZE);
+    coex_handle result = cx_string_alloc(total, ascii, &to);
+    if (result == 0 || !replace_open(it)) return 0;
+    replace_begin(it, total > it->text.length ? total : it->text.length);
+    cx_string_pin(&it->work, result);
+    replace_write(it, to, count);
+    cx_string_work_end(&it->work);
+    return result;
 }
 
 coex_handle coex_string_replace_some(coex_handle s, coex_handle what, coex_handle with, uint64_t limit)
 {
-    struct cx_string_text text, wanted, other;
-    uint64_t total;
-    char *to;
-    if (!cx_string_need(s, &text) || !cx_string_need(what, &wanted) || !cx_string_need(with, &other)) return 0;
-    if (wanted.length == 0) return cx_fail(COEX_STATUS_RANGE);
-    uint64_t count = search_count(&text, &wanted, limit);
-    if (count == 0) return s;
-    if (__builtin_mul_overflow(count, other.length, &total)) return cx_fail(COEX_STATUS_SIZE);
-    if (__builtin_add_overflow(total, text.length - count * wanted.length, &total)) return cx_fail(COEX_STATUS_SIZE);
-    coex_handle result = cx_string_alloc(total, (cx_string_both(&text, &other) & CX_STRING_ASCII) != 0, &to);
-    if (result == 0 || !cx_string_open(s, &text) || !cx_string_open(what, &wanted) || !cx_string_open(with, &other)) return 0;
-    search_write(to, &text, &wanted, &other, count);
-    return result;
+    struct replace it = {.s = s, .what = what, .with = with};
+    if (!replace_open(&it)) return 0;
+    if (it.wanted.length == 0) return cx_fail(COEX_STATUS_RANGE);
+    bool ascii = (cx_string_both(&it.text, &it.other) & CX_STRING_ASCII) != 0;
+    replace_begin(&it, it.text.length);
+    uint64_t count = search_count(&it.work, &it.text, &it.wanted, limit);
+    cx_string_work_end(&it.work);
+    return count == 0 ? s : replace_make(&it, count, ascii);
 }
 
 coex_handle coex_string_replace(coex_handle s, coex_handle what, coex_handle with)

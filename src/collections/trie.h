@@ -20,10 +20,9 @@
 #ifndef CX_COLLECTIONS_TRIE_H
 #define CX_COLLECTIONS_TRIE_H
 
-#include "collections/common.h"
+#include "collections/string.h"
 
 #include <coex/collections/map.h>
-#include <coex/collections/string.h>
 
 enum {
     CX_TRIE_KEYS = 3, /* these bits of a flavor are the kind of keys */
@@ -102,7 +101,7 @@ struct cx_trie_node *cx_leaf_new(uint32_t flavor, uint64_t count, coex_handle *h
 /* The hash of a key that is in a tree or may be: 62 bits and 01. */
 static inline uint64_t cx_trie_hash(uint32_t flavor, uint64_t key)
 {
-    return (cx_trie_has_strings(flavor) ? coex_string_hash(key) << 2 : cx_hash_word(key) & ~(uint64_t)3) | 1;
+    return (cx_trie_has_strings(flavor) ? cx_string_hash_quiet(key) << 2 : cx_hash_word(key) & ~(uint64_t)3) | 1;
 }
 
 /* Brings a caller's key into the form that is kept, and hashes it. False: it is none of this kind; the status says so. */
@@ -111,7 +110,7 @@ static inline bool cx_trie_admit(uint32_t flavor, uint64_t *key, uint64_t *hash)
 {
     if ((flavor & CX_TRIE_KEYS) == COEX_MAP_FLOAT) *key = cx_trie_number(*key);
     *hash = cx_trie_hash(flavor, *key);
-    return !cx_trie_has_strings(flavor) || *hash != 1; /* coex_string_hash fails with 0 */
+    return !cx_trie_has_strings(flavor) || *hash != 1; /* cx_string_hash_quiet fails with 0 */
 }
 
 static inline uint8_t cx_trie_mark(uint64_t hash) { return (uint8_t)(hash >> 2); }
@@ -122,7 +121,7 @@ static inline unsigned cx_trie_place(uint64_t hash, unsigned level)
 
 static inline bool cx_trie_same_key(uint32_t flavor, uint64_t a, uint64_t b)
 {
-    return a == b || (cx_trie_has_strings(flavor) && coex_string_equal(a, b));
+    return a == b || (cx_trie_has_strings(flavor) && cx_string_equal_quiet(a, b));
 }
 
 /* --------------------------------------------------------- looking and changing */
@@ -263,7 +262,7 @@ void cx_trie_walk(struct cx_trie_walk *walk, uint32_t flavor, coex_handle root);
 /* The next entry, or NULL; not a safepoint. */
 const uint64_t *cx_trie_next(struct cx_trie_walk *walk);
 
-/* Does `in` have all keys of `part`? Their keys are of one kind. */
+/* Does `in` have all keys of `part`? Their keys are of one kind. A safepoint: both are rooted. */
 bool cx_trie_is_subset(uint32_t flavor, coex_handle part, uint32_t in_flavor, coex_handle in);
 
 /* --------------------------------------------------------- the map, the set */

@@ -34,7 +34,7 @@ TRIE_TEMPLATE const uint64_t *trie_find_in(uint32_t flavor, const struct cx_trie
     for (uint64_t found = match(leaf, mark) & (((uint64_t)1 << count) - 1); found != 0; found &= found - 1) {
         const uint64_t *entry = &entries[(uint64_t)__builtin_ctzll(found) << shift];
         if (COEX_LIKELY(*entry == key)) return entry;
-        if (strings && coex_string_equal(*entry, key)) return entry;
+        if (strings && cx_string_equal_quiet(*entry, key)) return entry;
     }
     return NULL;
 }
@@ -78,7 +78,7 @@ TRIE_TEMPLATE uint64_t trie_string_hash(coex_handle string)
 {
     const struct cx_string *it = cx_value_as(string, CX_TYPE_string);
     uint64_t cache = it != NULL ? cx_a64_load_relaxed(&it->cache) & CX_STRING_HASH : 0;
-    return COEX_LIKELY(cache != 0) ? cache : coex_string_hash(string);
+    return COEX_LIKELY(cache != 0) ? cache : cx_string_hash_quiet(string);
 }
 
 TRIE_TEMPLATE bool trie_get(coex_handle map, uint64_t key, uint64_t *value, enum cx_value_type type, coex_status missing,

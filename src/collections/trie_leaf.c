@@ -11,7 +11,7 @@ static int leaf_order(uint32_t flavor, uint64_t hash, uint64_t key, uint64_t oth
     if (key == other) return 0;
     uint64_t other_hash = cx_trie_hash(flavor, other);
     if (hash != other_hash) return hash < other_hash ? -1 : 1;
-    if (cx_trie_has_strings(flavor)) return coex_string_compare(key, other);
+    if (cx_trie_has_strings(flavor)) return cx_string_compare_quiet(key, other);
     return key < other ? -1 : 1;
 }
 

@@ -56,7 +56,7 @@ static void expect_shape(coex_handle list)
     bool refs;
     const struct cx_list *l = cx_list_as(list, &refs);
     expect(l != NULL);
-    struct cx_list_part tree = cx_list_tree(l->root, l->shape);
+    struct cx_list_part tree = cx_list_tree_of(l->root, l->shape);
     uint64_t in_tail = l->count - tree.count;
     expect(in_tail <= CX_LIST_WIDTH && (in_tail != 0 || l->count == 0));
     if (tree.count == 0) {

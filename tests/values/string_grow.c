@@ -183,6 +183,25 @@ TEST(a_builder_that_refuses_something_is_as_it_was)
     end(slots);
 }
 
+/* What string.h advises instead of cutting a string and appending to it, which copies it each time. */
+TEST(a_builder_pops_and_appends_in_place)
+{
+    enum { LENGTH = 400000, STEPS = 8000 };
+    coex_handle *slots = begin();
+    slots[0] = coex_string_builder_new(LENGTH);
+    for (int i = 0; i < LENGTH; i++) expect(coex_string_builder_append_char(slots[0], 'a'));
+    uint64_t before = allocated();
+    for (int i = 0; i < STEPS; i++) {
+        expect(coex_string_builder_truncate(slots[0], LENGTH - 1));
+        expect(coex_string_builder_append_char(slots[0], (uint32_t)('a' + i % 26)));
+    }
+    expect(allocated() - before < LENGTH);
+    slots[0] = coex_string_builder_finish(slots[0]);
+    expect_eq(coex_string_len(slots[0]), LENGTH);
+    expect(coex_string_data(slots[0])[LENGTH - 1] == 'a' + (STEPS - 1) % 26);
+    end(slots);
+}
+
 TEST(a_long_string_leaves_its_builder_without_a_copy)
 {
     coex_handle *slots = begin();

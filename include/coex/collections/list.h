@@ -28,7 +28,7 @@ COEX_API coex_handle coex_list_to_array(coex_handle list);    /* of handles, or 
 
 /* ------------------------------------------------------------------ looking */
 
-/* None of these is a safepoint. */
+/* None of these is a safepoint, unless it says so. */
 
 COEX_API uint64_t coex_list_len(coex_handle list);
 COEX_API bool coex_list_has_handles(coex_handle list);
@@ -37,7 +37,7 @@ COEX_API uint64_t coex_list_get(coex_handle list, uint64_t index);
 COEX_API bool coex_list_read(coex_handle list, uint64_t index, uint64_t *value);
 /* The words from `index` on that lie side by side: their address, valid until the next safepoint; *count is how many, 1 to 32. */
 COEX_API const uint64_t *coex_list_chunk(coex_handle list, uint64_t index, uint64_t *count);
-/* Copies [from, from + count) to memory outside the heap. */
+/* Copies [from, from + count) to memory outside the heap. Polls after every 4096 words: a safepoint if `count` is larger. */
 COEX_API bool coex_list_copy(coex_handle list, uint64_t from, uint64_t count, uint64_t *words);
 
 /* ----------------------------------------------------------------- changing */

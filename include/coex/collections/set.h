@@ -19,7 +19,7 @@ COEX_API coex_handle coex_set_empty(uint32_t kind);
 COEX_API uint32_t coex_set_kind(coex_handle set);
 COEX_API uint64_t coex_set_len(coex_handle set);
 COEX_API bool coex_set_has(coex_handle set, uint64_t element);
-/* Is all of `part` in `set`, a set (or a map's keys) of the same kind? */
+/* Is all of `part` in `set`, a set (or a map's keys) of the same kind? A safepoint: it polls now and then. */
 COEX_API bool coex_set_is_subset(coex_handle part, coex_handle set);
 
 /* The set with, the set without `element`; the same set if it is so already. */

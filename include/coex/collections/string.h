@@ -7,14 +7,18 @@
  * Text lies in one piece: coex_string_data never has to assemble it. A slice shares the bytes it is cut from (short ones are copied),
  * and so keeps all of them alive: coex_string_compact lets go of the rest. Concatenating leaves room beside a long text, at the side
  * where it grew, and the next piece goes there without a copy: a long string that is built piece by piece, at its end, at its beginning or at
- * both, costs time in proportion to its length. A builder does the same without an object for each step.
+ * both, costs time in proportion to its length. A builder does the same without an object for each step. Cutting off the end of a long
+ * string and appending something else copies all of it, each time: the bytes behind the cut are still those of the string that was cut. A
+ * builder does that in place (coex_string_builder_truncate, then append).
  *
  * Errors are those of value.h: COEX_STATUS_KIND for what is no string, COEX_STATUS_RANGE for offsets outside or in the wrong order,
  * COEX_STATUS_TEXT for text that is not what it should be and for offsets inside of a character, COEX_STATUS_SIZE beyond COEX_STRING_MAX,
  * COEX_STATUS_MEMORY. Out-parameters are written on success only, unless they say otherwise.
  *
- * Safepoints are the functions that return a coex_handle and those of a builder that append; all others only look. C pointers that are
- * passed in never point into the heap. */
+ * Safepoints are the functions that return a coex_handle and those of a builder that append. The other functions only look. Those of them
+ * whose time grows with the text (chars, is_ascii, hash, copy, the comparisons, offset, the searches, unhex) poll after every
+ * COEX_STRING_POLLED bytes, so that a long text keeps no collection waiting: they are safepoints if a text is longer than that.
+ * C pointers that are passed in never point into the heap. */
 #ifndef COEX_COLLECTIONS_STRING_H
 #define COEX_COLLECTIONS_STRING_H
 
@@ -26,6 +30,8 @@ extern "C" {
 
 /* No string has more bytes. */
 #define COEX_STRING_MAX ((uint64_t)1 << 44)
+/* Functions that look at more bytes than this are safepoints. */
+#define COEX_STRING_POLLED ((uint64_t)1 << 16)
 /* No such place: what searching returns if there is nothing to find (no error), and on errors. */
 #define COEX_STRING_NONE UINT64_MAX
 
