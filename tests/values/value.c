@@ -1,5 +1,6 @@
 /* Equality and hash of whole values: of every kind, nested deeply, shared widely. */
 #include "support/borders.h"
+#include "support/rng.h"
 
 #include <coex/collections.h>
 #include <coex/json.h>
@@ -150,6 +151,127 @@ TEST(what_is_contained_many_times_is_compared_and_hashed_once)
         }
     }
     expect_same(slots[0], slots[1]);
+    coex_gc_leave_frame(slots);
+    coex_gc_shutdown();
+}
+
+/* ---- lists that share their nodes ---------------------------------------------------------------------------------- */
+
+/* 2^47 times a word, in `doublings` concatenations of a list with itself. */
+static coex_handle doubled(uint64_t word, bool handles, unsigned doublings, coex_handle *slot)
+{
+    *slot = coex_list_from_words(&word, 1, handles);
+    for (unsigned i = 0; i < doublings; i++) *slot = coex_list_concat(*slot, *slot);
+    return *slot;
+}
+
+/* The same length in other steps, so that other nodes come of it: from n to 2 n + 1. */
+static coex_handle doubled_and_one(uint64_t word, bool handles, unsigned doublings, coex_handle *slot)
+{
+    *slot = coex_list_from_words(&word, 1, handles);
+    for (unsigned i = 1; i < doublings; i++) {
+        *slot = coex_list_concat(*slot, *slot);
+        *slot = coex_list_append(*slot, word);
+    }
+    return *slot = coex_list_append(*slot, word);
+}
+
+/* More words than could be looked at one by one. */
+static void compare_doubled(uint64_t word, uint64_t same, uint64_t other, bool handles)
+{
+    enum { DOUBLINGS = 47 };
+    coex_handle *slots = coex_gc_enter_frame(4);
+    doubled(word, handles, DOUBLINGS, &slots[0]);
+    doubled(same, handles, DOUBLINGS, &slots[1]);
+    doubled_and_one(same, handles, DOUBLINGS, &slots[2]);
+    expect_eq(coex_list_len(slots[0]), (uint64_t)1 << DOUBLINGS);
+    expect_eq(coex_list_len(slots[2]), (uint64_t)1 << DOUBLINGS);
+    expect_same(slots[0], slots[1]);
+    expect_same(slots[0], slots[2]);
+    slots[3] = coex_list_set(slots[2], 12345678901, other);
+    expect_other(slots[0], slots[3]);
+    expect_other(slots[1], slots[3]);
+    coex_gc_leave_frame(slots);
+}
+
+TEST(a_list_that_shares_its_nodes_is_compared_and_hashed_by_its_nodes)
+{
+    start_default();
+    compare_doubled(7, 7, 8, false);
+    coex_handle *slots = coex_gc_enter_frame(3);
+    slots[0] = text("word");
+    slots[1] = text("word");
+    slots[2] = text("other");
+    compare_doubled(slots[0], slots[1], slots[2], true);
+    coex_gc_leave_frame(slots);
+    coex_gc_shutdown();
+}
+
+/* A list of the words in `it`, put together from random pieces. */
+static coex_handle assembled(test_rng *rng, const uint64_t *it, uint64_t count, coex_handle *slots)
+{
+    slots[0] = coex_list_empty(false);
+    for (uint64_t done = 0, some; done < count; done += some) {
+        some = 1 + rng_below(rng, count - done < 200 ? count - done : 200);
+        slots[1] = coex_list_from_words(it + done, some, false);
+        slots[0] = coex_list_concat(slots[0], slots[1]);
+    }
+    return slots[0];
+}
+
+TEST(equal_lists_are_equal_whatever_their_trees_look_like)
+{
+    enum { MOST = 5000 };
+    static uint64_t words[MOST];
+    test_rng rng = rng_from(test_seed());
+    start_default();
+    coex_handle *slots = coex_gc_enter_frame(5);
+    for (unsigned round = 0; round < unless_hostile(60, 4); round++) {
+        uint64_t count = 1 + rng_below(&rng, MOST);
+        for (uint64_t i = 0; i < count; i++) words[i] = rng_below(&rng, 3);
+        slots[2] = assembled(&rng, words, count, slots);
+        slots[3] = assembled(&rng, words, count, slots);
+        expect_same(slots[2], slots[3]);
+        uint64_t at = rng_below(&rng, count);
+        slots[4] = coex_list_set(slots[3], at, 9);
+        expect_other(slots[2], slots[4]);
+        if (at != 0 && words[at] != words[at - 1]) { /* two words change places */
+            slots[4] = coex_list_set(slots[3], at, words[at - 1]);
+            slots[4] = coex_list_set(slots[4], at - 1, words[at]);
+            expect_other(slots[2], slots[4]);
+        }
+    }
+    coex_gc_leave_frame(slots);
+    coex_gc_shutdown();
+}
+
+/* ---- maps that share their nodes ----------------------------------------------------------------------------------- */
+
+/* A list of versions of one map, each of which differs from the first in one entry. */
+static coex_handle versions(uint64_t entries, uint64_t count, coex_handle *slots)
+{
+    slots[0] = coex_map_empty(COEX_MAP_INTEGER | COEX_MAP_REFERENCES);
+    slots[0] = coex_map_builder(slots[0]);
+    for (uint64_t i = 0; i < entries; i++) expect(coex_map_builder_set(slots[0], i, COEX_IMMEDIATE(i)));
+    slots[0] = coex_map_builder_finish(slots[0]);
+    slots[1] = coex_list_empty(true);
+    slots[1] = coex_list_builder(slots[1]);
+    for (uint64_t i = 0; i < count; i++) {
+        slots[2] = coex_map_set(slots[0], i % entries, COEX_IMMEDIATE(entries + i));
+        expect(coex_list_builder_append(slots[1], slots[2]));
+    }
+    return coex_list_builder_finish(slots[1]);
+}
+
+/* 2^15 versions of 2^15 entries are 2^30 entries in each list; their nodes are a hundred thousand. */
+TEST_TIMEOUT(maps_that_share_their_nodes_are_compared_by_their_nodes, 10)
+{
+    uint64_t entries = unless_hostile(1 << 15, 64), count = unless_hostile(1 << 15, 16);
+    start_large();
+    coex_handle *slots = coex_gc_enter_frame(5);
+    slots[3] = versions(entries, count, slots);
+    slots[4] = versions(entries, count, slots);
+    expect_same(slots[3], slots[4]);
     coex_gc_leave_frame(slots);
     coex_gc_shutdown();
 }

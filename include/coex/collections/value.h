@@ -62,10 +62,12 @@ COEX_API const char *coex_kind_string(coex_kind kind);
 /* Whole values, nested to any depth, without recursion. Equal are: strings by content; lists and arrays of the same elements (plain bits as
  * bits, references by this rule); maps and sets of one kind with the same keys (as the kind compares them) and equal values; json by its
  * rule (json.h). All other reference words, null, immediates and mutable objects among them, only if they are the same word. Parts that
- * two values share are not looked at.
+ * two values share are not looked at. A part that a value contains many times, be it a value or a node inside of a list or a map,
+ * is looked at once: the time is in proportion to the parts that there are in memory, not to how often they are contained.
  *
  * The hash goes with that: equal values have equal hashes within a process, in another process they are others. Never 0 for what is not
- * null. Both poll now and then: they are safepoints. False or 0 with COEX_STATUS_MEMORY if there is no memory for deep nesting. */
+ * null. Both poll now and then: they are safepoints. They use C memory for what is nested and for what they have seen, some 50 bytes for
+ * each part: false or 0 with COEX_STATUS_MEMORY if there is none. */
 COEX_API bool coex_value_equal(coex_handle a, coex_handle b);
 COEX_API uint64_t coex_value_hash(coex_handle value);
 
