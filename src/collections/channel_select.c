@@ -2,17 +2,24 @@
  *
  * First each case is tried by itself, with its own latch. If none can be done, the latches of all channels are taken at once: all cases
  * are tried again, and if still none can be done, the wait gets its places in all queues before any other thread comes by. So nobody
- * serves a wait that is looking around itself, and of two selects that are each other's other half the later one finds the other's place. */
+ * serves a wait that is looking around itself, and of two selects that are each other's other half the later one finds the other's place.
+ *
+ * Cases are tried in an order that is drawn anew for each select from all orders of the cases that are switched on. So the first one
+ * that can be done is any of those that can with equal probability, wherever they stand among the others. */
 #include "base/os.h"
 #include "base/point.h"
 #include "collections/channel.h"
 
-enum { SELECT_SMALL = 8 }; /* places for so many cases are on the C stack */
+enum {
+    SELECT_SMALL = 8, /* places for so many cases are on the C stack, */
+    SELECT_ORDER = 64 /* and their order for so many */
+};
 
 struct selection {
     coex_channel_case *cases;
     uint64_t count;
-    uint64_t start;  /* the case that is looked at first */
+    uint32_t *order; /* the cases that are switched on, as they are tried */
+    uint64_t active; /* how many */
     uint64_t chosen; /* the case that was done, or found closed */
     struct cx_latches latches;
     struct cx_wait wait;
@@ -32,10 +39,16 @@ static uint64_t select_random(void)
     return state;
 }
 
-static uint64_t select_turn(const struct selection *selection, uint64_t i)
+/* Draws the order of the cases (Durstenfeld 1964). The remainder favours nothing by more than one in 2^48. */
+static void select_shuffle(struct selection *selection)
 {
-    uint64_t turn = selection->start + i;
-    return turn < selection->count ? turn : turn - selection->count;
+    for (uint64_t i = 0; i < selection->count; i++) {
+        if (selection->cases[i].channel == 0) continue;
+        uint64_t place = select_random() % (selection->active + 1);
+        if (place != selection->active) selection->order[selection->active] = selection->order[place];
+        selection->order[place] = (uint32_t)i;
+        selection->active++;
+    }
 }
 
 /* OK, or what is wrong with the cases. */
@@ -56,10 +69,9 @@ static coex_status select_check(const struct selection *selection, bool for_ever
 
 static enum cx_outcome select_now(struct selection *selection)
 {
-    for (uint64_t i = 0; i < selection->count; i++) {
-        uint64_t turn = select_turn(selection, i);
+    for (uint64_t i = 0; i < selection->active; i++) {
+        uint64_t turn = selection->order[i];
         coex_channel_case *one = &selection->cases[turn];
-        if (one->channel == 0) continue;
         struct cx_channel *channel = select_channel(one);
         enum cx_outcome outcome = one->operation == COEX_CHANNEL_SEND ? cx_channel_send_now(channel, one->channel, one->word)
                                                                       : cx_channel_receive_now(channel, one->channel, &one->word);
@@ -73,10 +85,9 @@ static enum cx_outcome select_now(struct selection *selection)
 /* The same with all latches held. */
 static enum cx_outcome select_locked(struct selection *selection, struct cx_wakes *wakes)
 {
-    for (uint64_t i = 0; i < selection->count; i++) {
-        uint64_t turn = select_turn(selection, i);
+    for (uint64_t i = 0; i < selection->active; i++) {
+        uint64_t turn = selection->order[i];
         coex_channel_case *one = &selection->cases[turn];
-        if (one->channel == 0) continue;
         struct cx_channel *channel = select_channel(one);
         cx_channel_freshen(channel);
         enum cx_outcome outcome = one->operation == COEX_CHANNEL_SEND
@@ -185,6 +196,26 @@ static enum cx_outcome select_wait_with_places(struct selection *selection, uint
     return outcome;
 }
 
+static enum cx_outcome select_run(struct selection *selection, uint64_t nanoseconds)
+{
+    select_shuffle(selection);
+    enum cx_outcome outcome = select_now(selection);
+    if (outcome == CX_OUTCOME_WAIT && nanoseconds != 0) outcome = select_wait_with_places(selection, nanoseconds);
+    return outcome;
+}
+
+static enum cx_outcome select_with_order(struct selection *selection, uint64_t nanoseconds)
+{
+    uint32_t small[SELECT_ORDER], *large = NULL;
+    if (selection->count > SELECT_ORDER) large = cx_os_allocate(selection->count * sizeof *large);
+    if (selection->count > SELECT_ORDER && large == NULL) return CX_OUTCOME_MEMORY;
+    selection->order = large != NULL ? large : small;
+    enum cx_outcome outcome = select_run(selection, nanoseconds);
+    cx_os_free(large);
+    selection->order = NULL;
+    return outcome;
+}
+
 bool coex_channel_select(coex_channel_case *cases, uint64_t count, uint64_t nanoseconds, uint64_t *chosen)
 {
     struct selection selection = {.cases = cases, .count = count};
@@ -193,9 +224,7 @@ bool coex_channel_select(coex_channel_case *cases, uint64_t count, uint64_t nano
     *chosen = count;
     coex_status status = select_check(&selection, nanoseconds == COEX_CHANNEL_FOREVER);
     if (status != COEX_STATUS_OK) return cx_fail_false(status);
-    if (count != 0) selection.start = select_random() % count;
-    enum cx_outcome outcome = select_now(&selection);
-    if (outcome == CX_OUTCOME_WAIT && nanoseconds != 0) outcome = select_wait_with_places(&selection, nanoseconds);
+    enum cx_outcome outcome = select_with_order(&selection, nanoseconds);
     if (outcome == CX_OUTCOME_DONE || outcome == CX_OUTCOME_CLOSED) *chosen = selection.chosen;
     return cx_outcome_report(outcome);
 }

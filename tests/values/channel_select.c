@@ -129,6 +129,52 @@ TEST(no_case_is_served_for_ever_before_the_others)
     stop_channels();
 }
 
+/* Cases that are switched off, or can't be done, stand between those that can. */
+TEST(each_case_that_can_be_done_is_as_likely_as_the_others)
+{
+    enum { ROUNDS = 6000, CASES = 8, READY = 3 };
+    static const unsigned ready[READY] = {0, 1, CASES - 1};
+    for (int off = 0; off < 2; off++) {
+        unsigned times[CASES] = {0};
+        start_plain(CASES, 1);
+        for (int i = 0; i < ROUNDS; i++) {
+            coex_channel_case cases[CASES];
+            uint64_t chosen;
+            for (unsigned k = 0; k < CASES; k++) cases[k] = coex_channel_case_receive(off ? 0 : channel_at(k));
+            for (unsigned k = 0; k < READY; k++) {
+                coex_channel_try_send(channel_at(ready[k]), ready[k]);
+                cases[ready[k]] = coex_channel_case_receive(channel_at(ready[k]));
+            }
+            expect(coex_channel_select(cases, CASES, 0, &chosen));
+            expect_eq(cases[chosen].word, chosen);
+            times[chosen]++;
+        }
+        /* A third of 6000 each; the deviation is 37, so eight of them are out of reach. */
+        for (int k = 0; k < READY; k++) expect(times[ready[k]] > 1700 && times[ready[k]] < 2300);
+        stop_channels();
+    }
+}
+
+/* More cases than their order has room for on the C stack. */
+TEST(a_case_among_many_is_as_likely_as_the_others)
+{
+    enum { ROUNDS = 2000 };
+    unsigned times[2] = {0};
+    start_plain(WIDE, 1);
+    for (int i = 0; i < ROUNDS; i++) {
+        coex_channel_case cases[WIDE];
+        uint64_t chosen;
+        for (unsigned k = 0; k < WIDE; k++) cases[k] = coex_channel_case_receive(channel_at(k));
+        coex_channel_try_send(channel_at(7), 7);
+        coex_channel_try_send(channel_at(8), 8);
+        expect(coex_channel_select(cases, WIDE, 0, &chosen));
+        expect(chosen == 7 || chosen == 8);
+        times[chosen - 7]++;
+    }
+    expect(times[0] > 800 && times[1] > 800);
+    stop_channels();
+}
+
 /* ---- by several ------------------------------------------------------------------------------------------------------ */
 
 static void *send_to_last(void *argument)

@@ -82,8 +82,8 @@ static inline coex_channel_case coex_channel_case_receive(coex_handle channel)
     return made;
 }
 
-/* Does exactly one of the cases, the first that can be done, and says which in *chosen (NULL: nowhere). It begins to look at a random one,
- * so that none is served for ever before the others. It waits for so many nanoseconds at most; 0: not at all, and what follows on
+/* Does exactly one of the cases, the first that can be done, and says which in *chosen (NULL: nowhere). Cases are tried in
+ * random order: each of those that can be done is as likely as the others, wherever it stands. It waits for so many nanoseconds at most; 0: not at all, and what follows on
  * TIMEOUT is the default case. One channel may be in several cases.
  *
  * True: case *chosen was done. False with CLOSED: case *chosen found its channel closed (and, to receive, empty): switch it off or stop.
