@@ -189,21 +189,44 @@ coex_handle coex_list_append(coex_handle list, uint64_t value)
     return longer;
 }
 
+/* A copy of a list, to be changed before the next safepoint. NULL with a status: no memory. */
+static struct cx_list *list_duplicate(coex_handle list, bool refs, coex_handle *copy)
+{
+    void *payload;
+    const struct cx_list *l = coex_gc_handle_deref(list);
+    uint64_t size = sizeof *l + (l->count - cx_list_in_tree(l->shape)) * sizeof l->tail[0];
+    *copy = coex_gc_alloc_at(size, cx_values.id[refs ? CX_TYPE_list_refs : CX_TYPE_list_words], &payload);
+    if (*copy == 0) {
+        cx_fail_memory();
+        return NULL;
+    }
+    memcpy(payload, coex_gc_handle_deref(list), size);
+    return payload;
+}
+
+static coex_handle list_set_in_tree(coex_handle list, uint64_t index, uint64_t value, bool refs)
+{
+    coex_handle copy = 0, *slot = coex_gc_enter_frame(1);
+    const struct cx_list *l = coex_gc_handle_deref(list);
+    coex_handle root = cx_list_replace(cx_list_tree_of(l->root, l->shape), index, value, refs, slot);
+    struct cx_list *fresh = root != 0 ? list_duplicate(list, refs, &copy) : NULL;
+    if (fresh != NULL) fresh->root = root;
+    coex_gc_leave_frame(slot);
+    return root != 0 ? copy : cx_fail_memory();
+}
+
 coex_handle coex_list_set(coex_handle list, uint64_t index, uint64_t value)
 {
     bool refs;
-    struct list_parts parts;
+    coex_handle copy;
     const struct cx_list *l = cx_list_as(list, &refs);
     if (l == NULL) return cx_fail(COEX_STATUS_KIND);
     if (index >= l->count) return cx_fail(COEX_STATUS_RANGE);
-    list_take_apart(l, &parts);
-    if (index >= parts.tree.count) {
-        parts.tail[index - parts.tree.count] = value;
-        return cx_list_make(parts.tree, parts.tail, parts.in_tail, refs);
-    }
-    struct cx_list_work work = cx_list_work_begin(refs);
-    struct cx_list_part tree = cx_list_replace(&work, parts.tree, index, value);
-    return list_finish(&work, tree, parts.tail, parts.in_tail);
+    uint64_t in_tree = cx_list_in_tree(l->shape);
+    if (index < in_tree) return list_set_in_tree(list, index, value, refs);
+    struct cx_list *fresh = list_duplicate(list, refs, &copy);
+    if (fresh != NULL) fresh->tail[index - in_tree] = value;
+    return copy;
 }
 
 /* More than 32 words: there is a tree left, unless all that is left of it is to be the tail. */

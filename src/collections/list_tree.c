@@ -487,29 +487,60 @@ struct cx_list_part cx_list_cut(struct cx_list_work *work, struct cx_list_part t
 
 /* -------------------------------------------------------------------- replace */
 
-/* A copy of a node with another word in one slot. */
-static coex_handle node_copy(struct cx_list_work *work, struct cx_list_part part, uint32_t slot, uint64_t value)
+/* A copy of a node with another word in one slot. 0: no memory. */
+static coex_handle node_copy(coex_handle node, uint32_t type, uint64_t size, uint64_t place, uint64_t value)
 {
     void *payload;
-    bool sized = part_is_sized(part);
-    uint64_t head = sized ? sizeof(struct cx_list_sized) : 0;
-    uint64_t size = head + cx_list_slots(part) * sizeof(uint64_t);
-    enum cx_value_type type = sized ? CX_TYPE_list_sized : row_type(part.level, work->refs);
-    coex_handle copy = work_keep(work, coex_gc_alloc_at(size, cx_values.id[type], &payload));
+    coex_handle copy = coex_gc_alloc_at(size, type, &payload);
     if (copy == 0) return 0;
-    memcpy(payload, coex_gc_handle_deref(part.node), size);
-    ((uint64_t *)payload)[head / sizeof(uint64_t) + slot] = value;
+    const void *from = coex_gc_handle_deref(node);
+    if (COEX_LIKELY(size == CX_LIST_WIDTH * sizeof value))
+        memcpy(payload, from, CX_LIST_WIDTH * sizeof value); /* without a call */
+    else
+        memcpy(payload, from, size);
+    ((uint64_t *)payload)[place] = value;
     return copy;
 }
 
-struct cx_list_part cx_list_replace(struct cx_list_work *work, struct cx_list_part tree, uint64_t index, uint64_t value)
+/* The bits of the index say where the way goes, and how many slots each node on it has. */
+static coex_handle replace_regular(struct cx_list_part tree, uint64_t index, uint64_t value, bool refs, coex_handle *slot)
+{
+    coex_handle way[CX_LIST_LEVELS];
+    way[tree.level] = tree.node;
+    for (uint32_t level = tree.level; level != 0; level--)
+        way[level - 1] = ((const coex_handle *)coex_gc_handle_deref(way[level]))[(index >> (level * CX_LIST_BITS)) % CX_LIST_WIDTH];
+    for (uint32_t level = 0; level <= tree.level; level++) {
+        uint32_t shift = level * CX_LIST_BITS;
+        uint64_t before = index >> shift >> CX_LIST_BITS << CX_LIST_BITS; /* nodes of the level below, on the left of this one's */
+        uint64_t slots = ((tree.count - 1) >> shift) + 1 - before;
+        if (slots > CX_LIST_WIDTH) slots = CX_LIST_WIDTH;
+        value = node_copy(way[level], cx_values.id[row_type(level, refs)], slots * sizeof value, (index >> shift) % CX_LIST_WIDTH,
+                          value);
+        if (value == 0) return 0;
+        *slot = value;
+    }
+    return value;
+}
+
+static coex_handle replace_sized(struct cx_list_part tree, uint64_t index, uint64_t value, bool refs, coex_handle *slot)
 {
     struct way way;
     way_to(&way, tree, index);
-    for (uint32_t level = 0; level <= tree.level && !work->failed; level++)
-        value = node_copy(work, way.at[level], way.slot[level], value);
-    tree.node = value;
-    return tree;
+    for (uint32_t level = 0; level <= tree.level; level++) {
+        bool sized = part_is_sized(way.at[level]);
+        uint64_t head = sized ? sizeof(struct cx_list_sized) / sizeof value : 0;
+        uint32_t type = cx_values.id[sized ? CX_TYPE_list_sized : row_type(level, refs)];
+        uint64_t size = (head + cx_list_slots(way.at[level])) * sizeof value;
+        value = node_copy(way.at[level].node, type, size, head + way.slot[level], value);
+        if (value == 0) return 0;
+        *slot = value;
+    }
+    return value;
+}
+
+coex_handle cx_list_replace(struct cx_list_part tree, uint64_t index, uint64_t value, bool refs, coex_handle *slot)
+{
+    return part_is_sized(tree) ? replace_sized(tree, index, value, refs, slot) : replace_regular(tree, index, value, refs, slot);
 }
 
 /* --------------------------------------------------------------------- making */

@@ -104,7 +104,9 @@ struct cx_list_part cx_list_push(struct cx_list_work *work, struct cx_list_part 
 struct cx_list_part cx_list_join(struct cx_list_work *work, struct cx_list_part a, struct cx_list_part b);
 /* [from, to), not empty; `to` is where a leaf ends. */
 struct cx_list_part cx_list_cut(struct cx_list_work *work, struct cx_list_part tree, uint64_t from, uint64_t to);
-struct cx_list_part cx_list_replace(struct cx_list_work *work, struct cx_list_part tree, uint64_t index, uint64_t value);
+/* The root of the tree with another word. Each new node refers to the one before, so one slot of the caller's frame roots them. 0: no
+ * memory. */
+coex_handle cx_list_replace(struct cx_list_part tree, uint64_t index, uint64_t value, bool refs, coex_handle *slot);
 struct cx_list_part cx_list_put_in(struct cx_list_work *work, struct cx_list_part tree, uint64_t index, uint64_t value);
 struct cx_list_part cx_list_take_out(struct cx_list_work *work, struct cx_list_part tree, uint64_t index); /* may become empty */
 
