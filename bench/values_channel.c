@@ -6,7 +6,7 @@
  * conditions (with a capacity of 1 instead of 0). */
 #include "support/bench.h"
 
-#include <coex/collections.h>
+#include <coex/values.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

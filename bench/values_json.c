@@ -3,8 +3,8 @@
 #include "support/bench.h"
 #include "support/json_documents.h"
 
-#include <coex/collections.h>
-#include <coex/json.h>
+#include <coex/values.h>
+#include <coex/values/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

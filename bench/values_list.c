@@ -2,8 +2,8 @@
  * std::vector as the floor, glib's arrays, and Clojure's vectors, which are persistent as well (bench/peers/list_…). */
 #include "support/bench.h"
 
-#include <coex/collections/array.h>
-#include <coex/collections/list.h>
+#include <coex/values/array.h>
+#include <coex/values/list.h>
 #include <coex/gc.h>
 #include <stdio.h>
 

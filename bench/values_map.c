@@ -6,7 +6,7 @@
 #include "peers/map.h"
 #include "support/bench.h"
 
-#include <coex/collections.h>
+#include <coex/values.h>
 #include <coex/gc.h>
 #include <stdio.h>
 #include <stdlib.h>

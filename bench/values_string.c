@@ -5,7 +5,7 @@
 #include "peers/string.h"
 #include "support/bench.h"
 
-#include <coex/collections.h>
+#include <coex/values.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -28,6 +28,6 @@ endif()
 configure_file(cmake/coexgc.pc.in ${PROJECT_BINARY_DIR}/coexgc.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/coexgc.pc DESTINATION ${COEX_PKGCONFIG_DIR})
 
-file(GLOB COEX_MAN_PAGES CONFIGURE_DEPENDS docs/man/*.1)
+file(GLOB COEX_MAN_PAGES CONFIGURE_DEPENDS docs/reference/man/*.1)
 install(FILES ${COEX_MAN_PAGES} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES tools/gdb/coex.py DESTINATION ${CMAKE_INSTALL_DATADIR}/coexgc/gdb)

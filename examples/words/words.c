@@ -4,7 +4,7 @@
  *
  * The worker shows what matters: what was received goes into a slot before anything else happens, and the loop ends when the channel is
  * closed and empty. */
-#include <coex/collections.h>
+#include <coex/values.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

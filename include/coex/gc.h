@@ -99,7 +99,7 @@ typedef struct coex_gc_config {
     uint64_t stress_to;   /* ... and up to this one; 0: for ever */
     bool stress_wait; /* ... and the allocation waits until that cycle has ended: slow, and the surest way to find a missing root */
     bool stress_random; /* ... with random gaps of that many on average, the same in every run */
-    bool gctrace;       /* a line for each cycle, as Go's gctrace has it; see docs/debugging.md */
+    bool gctrace;       /* a line for each cycle, as Go's gctrace has it; see docs/guide/debugging.md */
     bool stale;    /* debugging: freed handles stay out of use as long as possible, and the report of one that is used says what
                              it was: its type, where it was allocated, the cycle that freed it */
     bool barriers; /* debugging, in `checked` builds: find references that were written without a barrier */

@@ -1,6 +1,6 @@
 /* Coex: the words that compiled code may touch, and the few numbers it needs. Everything here is ABI: offsets do not change
  * within a soname. Each word is listed once, in the tables below; the struct, its layout assertions (src/gc/layout.h), and
- * docs/abi.md (printed by coexgc layout) all come from them. */
+ * docs/reference/abi.md (printed by coexgc layout) all come from them. */
 #ifndef COEX_GC_H
 #include <coex/gc.h> /* comes back here */
 #elif !defined(COEX_GC_ABI_H)

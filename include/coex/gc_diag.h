@@ -89,7 +89,7 @@ COEX_API void coex_gc_get_stats(coex_gc_stats *stats);
 
 /* ------------------------------------------------------------------- dumps
  *
- * Text to the stream of coex_gc_set_output, in the formats that docs/debugging.md shows. Any thread, registered or not, at any time, but not
+ * Text to the stream of coex_gc_set_output, in the formats that docs/guide/debugging.md shows. Any thread, registered or not, at any time, but not
  * in a trace function, a describer or a namer. Those that are called a *visit* run inside a full cycle, which starts after the call, while the caller
  * waits in native mode: they are safepoints, they show what was reachable in that cycle, and other threads run on meanwhile. The text is
  * made in memory first; a visit needs as much as its text is long. */

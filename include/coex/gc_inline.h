@@ -1,10 +1,10 @@
 /* Coex: the fast paths. Included by gc.h; nothing here is to be called by its own name.
  *
  * Each coex_fast_… function is the one text of a fast path. It is compiled twice: here, where a call by the public name
- * becomes it, and in src/gc/fastpath.c as the library's symbol of that name. `checked` builds, and programs that define
+ * becomes it, and in src/gc/api/fast_paths.c as the library's symbol of that name. `checked` builds, and programs that define
  * COEX_GC_NO_INLINE, call the symbol.
  *
- * Counted with callgrind by `make bench` (docs/performance.md); no fast path has a call or an atomic read-modify-write. */
+ * Counted with callgrind by `make bench` (docs/reference/performance.md); no fast path has a call or an atomic read-modify-write. */
 #ifndef COEX_GC_H
 #include <coex/gc.h> /* comes back here */
 #elif !defined(COEX_GC_INLINE_H)

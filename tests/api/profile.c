@@ -4,7 +4,7 @@
 #include "support/objects.h"
 #include "support/pprof_reader.h"
 
-#include <coex/collections.h>
+#include <coex/values.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
  * them. */
 #include "support/objects.h"
 
-#include <coex/collections/map.h>
+#include <coex/values/map.h>
 #include <errno.h>
 #include <sys/random.h>
 #include <sys/syscall.h>

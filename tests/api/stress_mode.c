@@ -1,5 +1,5 @@
 /*
- * Stress: cycles at chosen allocations. Which ones those are is tests/unit/stress.c; this is that they happen.
+ * Stress: cycles at chosen allocations. Which ones those are is tests/unit/debug/stress.c; this is that they happen.
  */
 #include "support/objects.h"
 

@@ -7,8 +7,8 @@
  */
 #include "support/fuzz.h"
 
-#include <coex/collections.h>
-#include <coex/json.h>
+#include <coex/values.h>
+#include <coex/values/json.h>
 
 enum { WHOLE, FED, AGAIN, CHANGED, READER, TEXT, SLOTS };
 

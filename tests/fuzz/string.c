@@ -4,7 +4,7 @@
  */
 #include "support/fuzz.h"
 
-#include <coex/collections.h>
+#include <coex/values.h>
 #include <inttypes.h>
 #include <math.h>
 

@@ -8,8 +8,8 @@
  */
 #include "support/stress.h"
 
-#include <coex/collections.h>
-#include <coex/json.h>
+#include <coex/values.h>
+#include <coex/values/json.h>
 
 enum { THREADS = 4, CHANNELS = 4, SHELVES = 64, COUNTERS = 40, MOST_TEXT = 2000, DEPTH = 3, LOOK = 16 };
 

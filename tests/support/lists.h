@@ -6,7 +6,7 @@
 
 #include "support/values.h"
 
-#include <coex/collections/list.h>
+#include <coex/values/list.h>
 
 static bool of_handles;
 static __thread coex_handle *held; /* a slot: the caller keeps what he passes in rooted */

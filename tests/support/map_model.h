@@ -7,10 +7,10 @@
 #ifndef COEX_TESTS_SUPPORT_MAP_MODEL_H
 #define COEX_TESTS_SUPPORT_MAP_MODEL_H
 
-#include <coex/collections.h>
-#include <coex/collections/map.h>
-#include <coex/collections/set.h>
-#include <coex/collections/string.h>
+#include <coex/values.h>
+#include <coex/values/map.h>
+#include <coex/values/set.h>
+#include <coex/values/string.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  */
 #include "support/moving.h"
 
-#include "base/point.h"
-#include "gc/roots.h"
+#include "base/schedule_point.h"
+#include "gc/marking/global_roots.h"
 #include "support/test.h"
 
 #include <unistd.h>

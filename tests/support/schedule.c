@@ -4,8 +4,8 @@
  */
 #include "support/schedule.h"
 
-#include "base/point.h"
-#include "gc/collector.h"
+#include "base/schedule_point.h"
+#include "gc/cycle/collector.h"
 
 #include <time.h>
 #include <unistd.h>

@@ -6,7 +6,7 @@
 
 #include "support/objects.h"
 
-#include <coex/collections.h>
+#include <coex/values.h>
 
 static inline coex_handle *begin(void)
 {

@@ -6,7 +6,7 @@
 
 #include "support/objects.h"
 
-#include <coex/collections/value.h>
+#include <coex/values/value.h>
 
 static uint32_t pair_type;
 

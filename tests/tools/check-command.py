@@ -34,7 +34,7 @@ def check_help():
         check(text.startswith("usage: coexgc %s" % command), "the help of %s" % command)
         check(command in run([COEXGC, "--help"]), "%s is in the list" % command)
         check(run([COEXGC, "help", command]).startswith("usage: coexgc "), "help %s" % command)
-        page = os.path.join(SOURCE, "docs/man/coexgc-%s.1" % command)
+        page = os.path.join(SOURCE, "docs/reference/man/coexgc-%s.1" % command)
         if command != "version":
             check(os.path.exists(page), "the man page %s" % page)
     check(re.fullmatch(r"coexgc \d+\.\d+\.\d+\n", run([COEXGC, "version"])), "the version")

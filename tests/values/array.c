@@ -4,8 +4,8 @@
  */
 #include "support/values.h"
 
-#include <coex/collections/array.h>
-#include <coex/collections/cell.h>
+#include <coex/values/array.h>
+#include <coex/values/cell.h>
 
 enum { ARRAYS = 6, ROOM = 3000, ELEMENT_MAX = 24 };
 

@@ -3,9 +3,9 @@
  */
 #include "support/values.h"
 
-#include <coex/collections/array.h>
-#include <coex/collections/cell.h>
-#include <coex/collections/list.h>
+#include <coex/values/array.h>
+#include <coex/values/cell.h>
+#include <coex/values/list.h>
 
 enum { THREADS = 4, WORDS = 8 };
 

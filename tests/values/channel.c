@@ -3,7 +3,7 @@
  */
 #include "support/borders.h"
 
-#include <coex/collections.h>
+#include <coex/values.h>
 
 static const uint64_t capacities[] = {0, 1, 2, 7, 126, 127, 1000, 3000, COEX_CHANNEL_UNBOUNDED};
 enum { CAPACITIES = sizeof capacities / sizeof capacities[0] };

@@ -3,7 +3,7 @@
  */
 #include "support/forks.h"
 
-#include <coex/collections.h>
+#include <coex/values.h>
 #include <pthread.h>
 
 enum { LINES = 4 };

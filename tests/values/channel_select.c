@@ -3,7 +3,7 @@
  */
 #include "support/borders.h"
 
-#include <coex/collections.h>
+#include <coex/values.h>
 #include <pthread.h>
 
 enum { CHANNELS = 6, THREADS = 6, WIDE = 300 };

@@ -4,7 +4,7 @@
  */
 #include "support/borders.h"
 
-#include <coex/collections.h>
+#include <coex/values.h>
 #include <pthread.h>
 #include <signal.h>
 

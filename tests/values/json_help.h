@@ -4,8 +4,8 @@
 
 #include "support/objects.h"
 
-#include <coex/collections.h>
-#include <coex/json.h>
+#include <coex/values.h>
+#include <coex/values/json.h>
 
 /* The text of a json, in C memory that the caller frees. The json is rooted by the caller. */
 static inline char *json_text_of(coex_handle json, int indent)

@@ -4,7 +4,7 @@
  */
 #include "support/lists.h"
 
-#include <coex/collections/array.h>
+#include <coex/values/array.h>
 
 enum { LISTS = 6, ROOM = 20000 };
 

@@ -3,8 +3,8 @@
  */
 #include "support/lists.h"
 
-#include <coex/collections/array.h>
-#include <coex/collections/cell.h>
+#include <coex/values/array.h>
+#include <coex/values/cell.h>
 
 /* ---- bad input -------------------------------------------------------------------------------------------------- */
 

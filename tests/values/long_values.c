@@ -4,7 +4,7 @@
  */
 #include "support/values.h"
 
-#include <coex/collections.h>
+#include <coex/values.h>
 #include <time.h>
 
 enum {

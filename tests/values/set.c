@@ -2,7 +2,7 @@
  * refused by each function. */
 #include "support/values.h"
 
-#include <coex/collections.h>
+#include <coex/values.h>
 #include <math.h>
 
 static coex_handle *begin(unsigned slots)

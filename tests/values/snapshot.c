@@ -2,8 +2,8 @@
 #include "support/objects.h"
 #include "support/snapshot_reader.h"
 
-#include <coex/collections.h>
-#include <coex/json.h>
+#include <coex/values.h>
+#include <coex/values/json.h>
 #include <unistd.h>
 
 static snapshot snapshot_now(void)

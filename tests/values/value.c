@@ -2,8 +2,8 @@
 #include "support/borders.h"
 #include "support/rng.h"
 
-#include <coex/collections.h>
-#include <coex/json.h>
+#include <coex/values.h>
+#include <coex/values/json.h>
 
 /* Two values that were made apart are equal, as are their hashes. */
 static void expect_same(coex_handle a, coex_handle b)

@@ -1,5 +1,5 @@
 /* layout: the words that compiled code may touch, and the numbers it needs, from the same tables as the struct that has them. As a table
- * for people, as JSON for code generators, and as docs/abi.md, which a test compares with what this prints. */
+ * for people, as JSON for code generators, and as docs/reference/abi.md, which a test compares with what this prints. */
 #define COEX_GC_NO_INLINE
 #include "coexgc.h"
 
@@ -152,6 +152,6 @@ const struct command command_layout = {
     "They are those of the library that this program was built with, and do not change within a soname.\n\n"
     "  --text       a table (this is the default)\n"
     "  --json       for code generators: thread_words with offsets, and numbers\n"
-    "  --markdown   docs/abi.md\n",
+    "  --markdown   docs/reference/abi.md\n",
     layout_run,
 };

@@ -1,0 +1,189 @@
+/* See event_listener.h. Entered by every thread that stops, and by the collector. */
+#include "diag/events/event_listener.h"
+
+#include "base/lock.h"
+#include "base/os.h"
+#include "diag/events/profile.h"
+#include "diag/events/trace.h"
+#include "gc/cycle/pace.h"
+
+#include <stdarg.h>
+
+struct cx_listener cx_listener;
+
+/* Apart from the stream's: the collector must not wait for somebody who writes a long dump. */
+static cx_mutex times_lock = {.os = PTHREAD_MUTEX_INITIALIZER, .rank = CX_RANK_TIMES};
+
+/* The stream outlives runtimes: it may be set before init. */
+static cx_mutex output_lock = {.os = PTHREAD_MUTEX_INITIALIZER, .rank = CX_RANK_OUTPUT};
+static FILE *output_stream; /* under the lock; NULL: stderr */
+
+void coex_gc_set_output(FILE *stream)
+{
+    cx_mutex_lock(&output_lock);
+    output_stream = stream;
+    cx_mutex_unlock(&output_lock);
+}
+
+static int output_cancellation; /* under the lock: how it was before */
+
+static FILE *output_now(void) { return output_stream != NULL ? output_stream : stderr; }
+
+void cx_output_begin(void)
+{
+    int before = cx_os_hold_cancellation();
+    cx_mutex_lock(&output_lock);
+    output_cancellation = before;
+}
+
+void cx_output_write(const char *text, size_t length) { fwrite(text, 1, length, output_now()); }
+
+void cx_output_end(void)
+{
+    int before = output_cancellation;
+    fflush(output_now());
+    cx_mutex_unlock(&output_lock);
+    cx_os_allow_cancellation(before);
+}
+
+void cx_output_print(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    cx_output_begin();
+    void *locale = cx_os_enter_c_locale();
+    vfprintf(output_now(), format, arguments);
+    cx_os_leave_locale(locale);
+    cx_output_end();
+    va_end(arguments);
+}
+
+static void listen_end_cycle(struct cx_listener *listener, uint64_t number, uint64_t duration_ns)
+{
+    coex_gc_times cpu = cx_histogram_times(&listener->cycle_stop_cpu);
+    coex_gc_times wall = cx_histogram_times(&listener->cycle_stop_wall);
+    coex_gc_times handshake = cx_histogram_times(&listener->cycle_handshake);
+    cx_mutex_lock(&times_lock);
+    listener->last_stop_cpu = cpu;
+    listener->last_stop_wall = wall;
+    listener->last_handshake = handshake;
+    cx_mutex_unlock(&times_lock);
+    cx_histogram_clear(&listener->cycle_stop_cpu);
+    cx_histogram_clear(&listener->cycle_stop_wall);
+    cx_histogram_clear(&listener->cycle_handshake);
+    cx_cycles_end_gct(listener, number, duration_ns);
+}
+
+static void listen_late(struct cx_listener *listener, uint64_t thread, uint64_t late_ms)
+{
+    cx_a64_add_relaxed(&listener->late_threads, 1);
+    cx_a64_store_relaxed(&listener->late_thread_id, thread);
+    if (cx_a64_load_relaxed(&listener->trace_level) >= 1)
+        cx_output_print("[GC] Thread %llu has not reached a safepoint for %llu ms (phase %s)\n", (unsigned long long)thread,
+                        (unsigned long long)late_ms, cx_phase_name(cx_phase_now()));
+}
+
+static void listen_take(void *context, const struct cx_event *event)
+{
+    struct cx_listener *listener = context;
+    if (cx_trace_is_on()) cx_trace_take(event); /* first: what follows may take its time */
+    switch (event->kind) {
+    case CX_EVENT_CYCLE_BEGIN:
+        listener->used_at_begin = event->b;
+        cx_cycles_begin_gct(listener, event->a);
+        break;
+    case CX_EVENT_MARK_END:
+        listener->marked = event->a;
+        listener->mark_ns = event->b;
+        cx_cycles_mark_end_gct(listener);
+        cx_profile_mark_end_gct();
+        break;
+    case CX_EVENT_SWEEP_END:
+        listener->swept = event->a;
+        listener->sweep_ns = event->b;
+        cx_cycles_sweep_end_gct(listener);
+        break;
+    case CX_EVENT_CYCLE_END:
+        listen_end_cycle(listener, event->a, event->b);
+        break;
+    case CX_EVENT_STOP:
+        cx_histogram_add(&listener->stop_cpu, event->a);
+        cx_histogram_add(&listener->stop_wall, event->b);
+        cx_histogram_add(&listener->cycle_stop_cpu, event->a);
+        cx_histogram_add(&listener->cycle_stop_wall, event->b);
+        break;
+    case CX_EVENT_HANDSHAKE:
+        cx_histogram_add(&listener->handshake, event->a);
+        cx_histogram_add(&listener->cycle_handshake, event->a);
+        break;
+    case CX_EVENT_THREAD_LATE:
+        listen_late(listener, event->a, event->b);
+        break;
+    case CX_EVENT_REQUEST:
+        cx_a64_store_relaxed(&listener->asked_ns, cx_os_now_ns());
+        break;
+    case CX_EVENT_STAGE:
+        cx_cycles_stage_gct(listener, event->a);
+        break;
+    case CX_EVENT_SAMPLE:
+        cx_profile_take(event->a, event->b);
+        break;
+    case CX_EVENT_ANSWERED_FOR:
+        break;
+    }
+}
+
+void cx_listener_last_times(coex_gc_times *stop_cpu, coex_gc_times *stop_wall, coex_gc_times *handshake)
+{
+    cx_mutex_lock(&times_lock);
+    *stop_cpu = cx_listener.last_stop_cpu;
+    *stop_wall = cx_listener.last_stop_wall;
+    *handshake = cx_listener.last_handshake;
+    cx_mutex_unlock(&times_lock);
+}
+
+/* A program calls these functions from a debugger only, so it does not refer to them. This file does, and is linked into every program:
+ * so a statically linked program has them, too. */
+static const struct cx_debugger_calls listen_debugger_calls = {
+    .object = coex_gc_debug_object, .stacks = coex_gc_debug_stacks, .why = coex_gc_debug_why};
+
+int cx_event_listen(struct cx_events *events)
+{
+    cx_listener = (struct cx_listener){.debugger = &listen_debugger_calls};
+    cx_levels_begin(events, cx_world.config.trace_level);
+    cx_listener.started_ns = cx_os_now_ns();
+    events->context = &cx_listener;
+    events->listener = listen_take;
+    if (cx_world.config.events == NULL) return COEX_GC_OK;
+    int code = cx_trace_start(cx_world.config.events);
+    if (code != COEX_GC_OK) cx_event_deafen(events);
+    return code;
+}
+
+void cx_event_deafen(struct cx_events *events)
+{
+    cx_trace_fini();
+    cx_profile_fini();
+    *events = (struct cx_events){0};
+}
+
+void cx_event_fork_lock(void)
+{
+    cx_trace_fork_lock();
+    cx_profile_fork_lock();
+    cx_mutex_lock(&output_lock);
+}
+
+void cx_event_fork_parent(void)
+{
+    cx_mutex_unlock(&output_lock);
+    cx_profile_fork_unlock();
+    cx_trace_fork_parent();
+}
+
+void cx_event_fork_child(void)
+{
+    cx_mutex_unlock(&output_lock);
+    cx_profile_fork_unlock();
+    cx_trace_fork_child();
+}

@@ -1,0 +1,166 @@
+/* The heap: blocks of lines for small objects (mark-region, as in Immix), and the large-object space.
+ *
+ * A line is MARKED (an object on it is marked; W: markers, or), HELD (a black thread holds or held it for allocation; W: the
+ * block's owner, or the collector while it answers for that thread), or free. *Free* is a third thing, a bitmap of its own:
+ * written only by the sweep, consumed when a hole is taken, whatever the colour. The search for a hole never looks at marks.
+ *
+ * States of a block, and who moves it along (lists are under the lock; SWEEPING is entered by compare-and-swap):
+ *
+ *     FREE --take--> OWNED --give up--> USED --sweep--> SWEEPING --+--> FREE     all lines free
+ *       ^              ^                  ^                        +--> PARTIAL  enough of them
+ *       |              +---- take --------|--- PARTIAL <-----------+--> USED     too few
+ *       |              |                  |                        +--> OWNED    swept by the thread that wanted it
+ *       +--------------+--- a PARTIAL or USED block is swept once in a cycle
+ *
+ * INV-HEAP-1  A block has at most one owner; only the owner takes holes from it.
+ * INV-HEAP-2  A line is released (its free bit set) only by a sweep, after the sweep of the handles has ended (section 3 of the
+ *             design): until then a dead handle's slot still leads there.
+ * INV-HEAP-3  used = blocks that are not FREE, and the runs of large objects, dead ones too until their pages are given back
+ *             (INV-LARGE-2), in bytes; used never passes the limit.
+ * INV-HEAP-4  The free list is linked both ways, from the block freed last to the one that is free for longest. Trimming takes a few
+ *             blocks off its cold end under the lock and discards them without it.
+ * INV-HEAP-5  What belongs to a thread that a fork leaves behind can be found in the child. A mutator charges `used` in the lock in
+ *             which it takes the block or the run. Large pages are in the thread's claim from that lock until the object's slot names
+ *             them, and both ends of a claim are in the lock of the large-object space, which a fork holds. So a claim in the child
+ *             is of an object that nobody knows of. (A fork copies memory page by page beside running threads: without the lock, the
+ *             child could have a claim's end and not the slot that came before it.)
+ *
+ * The heap reports "full"; what to do about it is decided in slow_allocation.c. */
+#ifndef CX_GC_HEAP_BLOCKS_H
+#define CX_GC_HEAP_BLOCKS_H
+
+#include "base/lock.h"
+#include "base/os.h"
+#include "gc/heap/large_objects.h"
+#include "gc/layout.h"
+
+#define CX_NO_BLOCK UINT32_MAX
+
+enum cx_block_state { CX_BLOCK_UNUSED, CX_BLOCK_FREE, CX_BLOCK_OWNED, CX_BLOCK_USED, CX_BLOCK_PARTIAL, CX_BLOCK_SWEEPING };
+
+struct cx_block {
+    cx_a32 state;        /* enum cx_block_state. W: as the diagram says, acq_rel. R: anyone */
+    uint32_t next;       /* in its list; under the heap's lock */
+    uint32_t clean;      /* reads as zero throughout: fresh from the system */
+    uint32_t free_lines; /* as of its last sweep */
+    cx_a64 marked[CX_LINE_WORDS];
+    cx_a64 held[CX_LINE_WORDS];
+    uint64_t free[CX_LINE_WORDS]; /* owner or sweeper only */
+    uint32_t previous;            /* in the free list; under the heap's lock */
+    uint32_t unused[3];
+};
+_Static_assert(sizeof(struct cx_block) == 128, "two cache lines, so that blocks of two owners share none");
+
+struct cx_heap {
+    char *base;
+    struct cx_block *blocks;
+    size_t span;    /* bytes from base to the end of the reservation */
+    uint64_t limit; /* bytes; 0: none */
+    bool poison;
+    __attribute__((aligned(64))) cx_mutex lock;
+    uint32_t free_list;   /* last freed first: its memory is warm */
+    uint32_t free_last;   /* the other end of it; INV-HEAP-4 */
+    uint32_t free_length; /* blocks on it */
+    uint32_t clean_list;  /* empty blocks whose pages were returned to the operating system */
+    uint32_t partial_list;
+    cx_a32 count;                /* blocks ever used. W: under the lock, release. R: acquire */
+    cx_a32 free_count;           /* on free_list and clean_list */
+    uint32_t committed;          /* blocks; under the lock */
+    cx_a64 used;                 /* INV-HEAP-3. W: cas. R: relaxed */
+    cx_a64 granted;              /* blocks (without spares) and large runs that threads got so far. Relaxed */
+    __attribute__((aligned(64))) /* read by every slow allocation */
+    cx_a64 taken;                /* bytes handed out for allocation so far; what the pace is measured by. Relaxed */
+    __attribute__((aligned(64))) cx_a64 sweep_next; /* next block to sweep. W: add, acq_rel */
+    cx_a32 sweep_end;                               /* blocks to sweep; 0: no sweep runs. W: collector, release. R: acquire */
+    cx_a64 swept_free_lines;                        /* in blocks that stayed in use; of the running or last sweep, relaxed */
+    cx_a64 swept_gone_lines;                        /* lines that became free in it */
+    cx_a64 swept_runs;                              /* runs of those free lines, and the longest in bytes */
+    cx_a64 swept_longest;
+    cx_a64 growths;
+    cx_a64 returned; /* bytes given back to the operating system */
+    cx_range range;
+    cx_range block_range;
+    struct cx_large large;
+};
+
+int cx_heap_init(struct cx_heap *heap, uint64_t initial, uint64_t limit, bool poison);
+void cx_heap_fini(struct cx_heap *heap);
+
+/* A block for the caller to own: one with holes if `holes` (swept ones first; while a sweep runs, the caller may sweep some
+ * itself), or an empty one. CX_NO_BLOCK: full. With an empty one come up to *spares more into `spare`, so that one lock serves for
+ * several; *spares says then how many. */
+uint32_t cx_heap_take_block(struct cx_heap *heap, bool holes, uint32_t *spare, uint32_t *spares);
+enum { CX_SPARE_BLOCKS = 8 };
+/* An empty block that was not used goes back. */
+void cx_heap_return_block(struct cx_heap *heap, uint32_t block);
+/* The owner is done with it. */
+void cx_heap_give_up_block(struct cx_heap *heap, uint32_t block);
+/* A hole in a block one owns: the next run of free lines at or after `from`, marked HELD for a black thread. False: none left. */
+bool cx_heap_take_hole(struct cx_heap *heap, uint32_t block, bool black, char **start, char **end);
+/* The lines from `start` to `end`, which the caller holds, become HELD: at a ROOTS answer. */
+void cx_heap_hold(struct cx_heap *heap, const char *start, const char *end);
+
+/* Returns false if an object of so many bytes can't fit, however little is in use. */
+bool cx_heap_could_hold(const struct cx_heap *heap, uint64_t bytes);
+/* A large run that no object's slot names yet, and the handle whose slot is going to. */
+struct cx_heap_claim {
+    void *pages; /* NULL: none. W: owner, in the lock of the large-object space. R: the child of a fork. INV-HEAP-5 */
+    uint64_t handle;
+};
+/* Zeroed pages for a large object, noted in `claim`; or NULL. */
+void *cx_heap_take_large(struct cx_heap *heap, uint64_t bytes, struct cx_heap_claim *claim);
+/* The slot names the pages now. */
+void cx_heap_settle_large(struct cx_heap *heap, struct cx_heap_claim *claim);
+
+/* --- the collector's --- */
+
+/* HELD and MARKED of a block's lines. */
+void cx_heap_clear_block_gct(struct cx_heap *heap, uint32_t block);
+void cx_heap_sweep_begin_gct(struct cx_heap *heap);
+/* Sweeps the next block. Returns false if there is none. */
+bool cx_heap_sweep_some(struct cx_heap *heap, struct cx_budget *budget);
+void cx_heap_sweep_end_gct(struct cx_heap *heap);
+/* Gives a piece of a retired large run back (large_objects.h), and discharges it. */
+void cx_heap_give_retired_gct(struct cx_heap *heap, struct cx_budget *budget);
+/* Gives empty blocks beyond `keep` bytes of them back to the operating system. Returns false at the end. */
+bool cx_heap_trim_some_gct(struct cx_heap *heap, uint64_t keep, struct cx_budget *budget);
+/* The same for free pages of large objects. */
+bool cx_heap_trim_large_gct(struct cx_heap *heap, struct cx_budget *budget);
+
+/* Blocks of threads that are not there any more, and of a sweep that ran, are nobody's. */
+void cx_heap_fork_child(struct cx_heap *heap);
+void cx_heap_fork_keep(struct cx_heap *heap, uint32_t block); /* after it: this one is the caller's after all */
+
+/* Of a payload: its header decides, since an empty payload may begin where the space ends. */
+static inline bool cx_heap_in_blocks(const struct cx_heap *heap, const void *payload)
+{
+    return (uintptr_t)payload - 8 - (uintptr_t)heap->base < heap->span;
+}
+
+static inline struct cx_block *cx_heap_block_of(const struct cx_heap *heap, const void *address)
+{
+    return &heap->blocks[((uintptr_t)address - (uintptr_t)heap->base) >> CX_BLOCK_SHIFT];
+}
+
+static inline unsigned cx_heap_line_of(const void *address)
+{
+    return (unsigned)(((uintptr_t)address >> CX_LINE_SHIFT) % CX_BLOCK_LINES);
+}
+
+/* Marks the lines of an object, `start` to its last byte `last`. A line is mostly marked already. `shared`: other markers run. */
+static inline void cx_heap_mark_lines(struct cx_block *blocks, const char *base, const char *start, const char *last, bool shared)
+{
+    struct cx_block *block = &blocks[(uintptr_t)(start - base) >> CX_BLOCK_SHIFT];
+    unsigned to = cx_heap_line_of(last);
+    for (unsigned line = cx_heap_line_of(start); line <= to; line++) {
+        cx_a64 *word = &block->marked[line / 64];
+        uint64_t bit = (uint64_t)1 << (line % 64), bits = cx_a64_load_relaxed(word);
+        if ((bits & bit) != 0) continue;
+        if (shared)
+            cx_a64_or_relaxed(word, bit);
+        else
+            cx_a64_store_relaxed(word, bits | bit);
+    }
+}
+
+#endif

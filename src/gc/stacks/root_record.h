@@ -1,0 +1,55 @@
+/* Records of shadow stacks: what the roots of one cycle were, for whoever looks at the heap during it.
+ *
+ * A stack can't be read while its thread runs on it. But in each cycle every word of it is read once, by whoever scans it: the owner reads
+ * its top frames at ROOTS and the frames it returns into, the collector all others (shadow_stack.h). While recording is on, whoever reads a word
+ * also writes it down. So a record costs a thread a copy of what it reads anyway, nobody waits, and when marking has ended the records are
+ * the stacks as the cycle saw them.
+ *
+ *     a record          [from, to) of one stack: what a freeze covers, or the words above it that
+ *                       the owner reads at ROOTS. A stack that is frozen again has several: the
+ *                       last freeze, with the words above it if the owner read them, is the stack
+ *     its words         headers and slots as they are; of a local what is in it, with COEX_GC_LOCAL_BIT unless that is 0 or an immediate
+ *
+ * INV-RECORD-1  Recording goes on before SYNC is published and off after the visits, with no frozen word left: so a freeze and the reads
+ *               of what it froze see the same setting, and a shadow's `record` is of the last freeze or NULL.
+ * INV-RECORD-2  Two threads never write the same word of a record: spans are claimed or cut (INV-SHADOW-1, 2). The flush handshakes make
+ *               all words visible to the collector before a visit reads them. */
+#ifndef CX_GC_STACKS_ROOT_RECORD_H
+#define CX_GC_STACKS_ROOT_RECORD_H
+
+#include "gc/cycle/budget.h"
+#include "gc/stacks/shadow_stack.h"
+
+#define CX_RECORD_NOBODY UINT32_MAX
+
+struct cx_record {
+    struct cx_record *next;
+    uint32_t stack;    /* number of the stack */
+    uint32_t thread;   /* number of the thread that was on it at its ROOTS answer, or CX_RECORD_NOBODY: what was frozen */
+    uint64_t os_id;    /* of that thread */
+    uint64_t from, to; /* word numbers */
+    uint64_t order;    /* a later record of the same stack has a higher number */
+    cx_range range;    /* that it lies in, if it is a long one */
+    uint64_t word[];
+};
+
+/* The collector's, INV-RECORD-1. */
+void cx_record_begin_gct(void);
+/* All records so far, the last one made first. Between the end of marking and cx_record_end_gct. */
+const struct cx_record *cx_record_list_gct(void);
+/* Some record could not be made: no memory. */
+bool cx_record_is_short_gct(void);
+/* Ends the recording and frees the records. Returns true if some are left. */
+bool cx_record_end_gct(struct cx_budget *budget);
+/* The cycle is forgotten. */
+void cx_record_fork_child(void);
+
+bool cx_record_is_on(void);
+/* At a freeze: the words are written down as they are read. NULL: recording is off, or no memory. */
+struct cx_record *cx_record_add_frozen(const struct cx_shadow *shadow, uint64_t end);
+/* Words that their thread reads at ROOTS. */
+void cx_record_add_top(const struct cx_shadow *shadow, struct cx_span span, uint32_t thread, uint64_t os_id);
+/* Frozen words are read: writes them into the record of their freeze, if there is one. */
+void cx_record_fill(const struct cx_shadow *shadow, struct cx_span span);
+
+#endif
