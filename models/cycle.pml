@@ -871,7 +871,7 @@ again:
 #endif
 
 #ifdef ASSIST
-  /* ---- help to mark, in an allocation's slow path. INV-GREY-2: an assistant counts from the moment it takes something off the list
+  /* ---- help to mark, in an allocation's slow path. INV-QUEUE-2: an assistant counts from the moment it takes something off the list
    *      until it has handed back what it did not trace. ---- */
   :: atomic { phase == MARK -> v = 1 };
      atomic { if :: handed == 0 -> v = 0; goto end :: else -> v = 0; pick(h, handed); handed = handed & ~SET(h); assisting[me] = 1 fi };

@@ -1,7 +1,7 @@
 /* Coex values: immutable strings, arrays, lists, maps and sets that share structure, the cells and channels that threads share them
  * through. Handle in, handle out. value.h tells what holds for all of them: errors, rooting, threads. */
-#ifndef COEX_COLLECTIONS_H
-#define COEX_COLLECTIONS_H
+#ifndef COEX_VALUES_H
+#define COEX_VALUES_H
 
 #include <coex/values/value.h>
 #include <coex/values/list.h>

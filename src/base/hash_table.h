@@ -6,30 +6,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CX_TABLE_EMPTY ((uint64_t)0)
-#define CX_TABLE_GONE  ((uint64_t)1) /* keys are neither 0 nor 1 */
+#define CX_HASH_TABLE_EMPTY ((uint64_t)0)
+#define CX_HASH_TABLE_GONE  ((uint64_t)1) /* keys are neither 0 nor 1 */
 
-struct cx_table_entry {
+struct cx_hash_entry {
     uint64_t key, value;
 };
 
-struct cx_table {
-    struct cx_table_entry *entry;
+struct cx_hash_table {
+    struct cx_hash_entry *entry;
     uint64_t size; /* a power of two */
     uint64_t used; /* live and gone */
     uint64_t live;
     uint64_t version;
 };
 
-bool cx_table_init(struct cx_table *table);
-void cx_table_fini(struct cx_table *table);
+bool cx_hash_table_init(struct cx_hash_table *table);
+void cx_hash_table_fini(struct cx_hash_table *table);
 
 /* The value of `key`, or NULL. Valid until the next put. */
-uint64_t *cx_table_get(struct cx_table *table, uint64_t key);
+uint64_t *cx_hash_table_get(struct cx_hash_table *table, uint64_t key);
 /* The same; puts it in with value 0 if it is not there. NULL: no memory. */
-uint64_t *cx_table_put(struct cx_table *table, uint64_t key);
-void cx_table_remove(struct cx_table *table, uint64_t key);
+uint64_t *cx_hash_table_put(struct cx_hash_table *table, uint64_t key);
+void cx_hash_table_remove(struct cx_hash_table *table, uint64_t key);
 
-static inline bool cx_table_is_live(const struct cx_table_entry *entry) { return entry->key > CX_TABLE_GONE; }
+static inline bool cx_hash_table_is_live(const struct cx_hash_entry *entry) { return entry->key > CX_HASH_TABLE_GONE; }
 
 #endif

@@ -19,11 +19,11 @@ enum cx_rank {
     CX_RANK_WEAK,     /* weak references, ephemerons */
     CX_RANK_FINALIZE, /* finalizable objects, and their queue */
     CX_RANK_TYPES,    /* type registration */
-    CX_RANK_WITNESS,  /* debugging: notes of references */
+    CX_RANK_UNBARRIERED,  /* debugging: notes of references */
     CX_RANK_HANDLES,  /* claiming words, growing the table */
     CX_RANK_LARGE,    /* large-object runs */
     CX_RANK_HEAP,     /* block lists, growing the heap */
-    CX_RANK_GREY,     /* grey chunks */
+    CX_RANK_MARK_QUEUE,     /* grey chunks */
     CX_RANK_TRACE,    /* starting, stopping and writing an event trace */
     CX_RANK_PROFILE,  /* sampled allocations */
     CX_RANK_TIMES,    /* the times of the last cycle */

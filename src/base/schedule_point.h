@@ -7,14 +7,14 @@
 
 #include "base/report.h"
 
-typedef void (*cx_point_hook)(const char *name);
+typedef void (*cx_schedule_point_hook)(const char *name);
 
-void cx_point_set_hook(cx_point_hook hook); /* NULL: none */
-void cx_point_hit(const char *name);
+void cx_schedule_point_set_hook(cx_schedule_point_hook hook); /* NULL: none */
+void cx_schedule_point_hit(const char *name);
 
-#define CX_POINT(name)                                                                                                             \
+#define CX_SCHEDULE_POINT(name)                                                                                                             \
     do {                                                                                                                           \
-        if (CX_CHECKED) cx_point_hit(name);                                                                                        \
+        if (CX_CHECKED) cx_schedule_point_hit(name);                                                                                        \
     } while (0)
 
 #endif

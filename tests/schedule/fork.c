@@ -28,7 +28,7 @@ static void expect_no_cycle(void)
 /* Points are for the parent: what holds there is not in the child. */
 static void look_in_child(const actor *self)
 {
-    cx_point_set_hook(NULL);
+    cx_schedule_point_set_hook(NULL);
     alarm(test_is_sanitized() ? 300 : 30);
     expect_no_cycle();
     for (int i = 0; i < 2; i++) {
@@ -205,7 +205,7 @@ static uint64_t free_large_bytes(void)
 /* The child has neither the object nor its pages, and can use all of its heap. */
 static void expect_no_large(void)
 {
-    cx_point_set_hook(NULL);
+    cx_schedule_point_set_hook(NULL);
     alarm(test_is_sanitized() ? 300 : 30);
     for (int i = 0; i < 2; i++) coex_gc_collect();
     expect(stats_now().current_heap_used < LARGE_WORDS * 8);

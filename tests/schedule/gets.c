@@ -371,7 +371,7 @@ static void get_key_and_mark_it(actor *self)
     struct cx_thread *record = (struct cx_thread *)(void *)coex_gc_get_current_thread();
     self->slot[3] = coex_gc_weak_get(self->slot[2]);
     expect(self->slot[3] != 0);
-    cx_grey_hand_over(&cx_world.grey, &record->buffer);
+    cx_mark_queue_hand_over(&cx_world.mark_queue, &record->buffer);
     expect(help());
     expect(cx_handle_is_marked(&cx_world.handles, self->slot[3]));
 }

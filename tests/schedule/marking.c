@@ -102,15 +102,15 @@ static struct cx_chunk *taken;
 static void take_chunk(actor *self)
 {
     (void)self;
-    taken = cx_grey_begin_assist(&cx_world.grey);
+    taken = cx_mark_queue_begin_assist(&cx_world.mark_queue);
     expect(taken != NULL);
 }
 
 static void give_chunk_back(actor *self)
 {
     (void)self;
-    cx_grey_give_full(&cx_world.grey, taken);
-    cx_grey_end_assist(&cx_world.grey);
+    cx_mark_queue_give_full(&cx_world.mark_queue, taken);
+    cx_mark_queue_end_assist(&cx_world.mark_queue);
 }
 
 static void expect_cell(actor *self) { actor_expect(self, 1); }
@@ -169,7 +169,7 @@ static void mark_with_chunks(uint64_t most)
 {
     if (!test_is_checked()) return; /* points are there in checked builds only */
     schedule_start();
-    cx_world.grey.most_chunks = most;
+    cx_world.mark_queue.most_chunks = most;
     a = actor_start("a");
     b = actor_start("b");
     actor_do(b, make_forest);

@@ -682,9 +682,9 @@ static void go_there(actor *self)
 static uint64_t entries_handed_over(void)
 {
     uint64_t entries = 0;
-    cx_mutex_lock(&cx_world.grey.lock);
-    for (const struct cx_chunk *chunk = cx_world.grey.full; chunk != NULL; chunk = chunk->next) entries += chunk->count;
-    cx_mutex_unlock(&cx_world.grey.lock);
+    cx_mutex_lock(&cx_world.mark_queue.lock);
+    for (const struct cx_chunk *chunk = cx_world.mark_queue.full; chunk != NULL; chunk = chunk->next) entries += chunk->count;
+    cx_mutex_unlock(&cx_world.mark_queue.lock);
     return entries;
 }
 

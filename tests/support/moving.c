@@ -158,8 +158,8 @@ static void move_at_point(const char *point)
     for (int i = 0; i < PATIENCE && !try_to_move(); i++) usleep(20);
 }
 
-void moving_begin(void) { cx_point_set_hook(move_at_point); }
-void moving_end(void) { cx_point_set_hook(NULL); }
+void moving_begin(void) { cx_schedule_point_set_hook(move_at_point); }
+void moving_end(void) { cx_schedule_point_set_hook(NULL); }
 uint64_t moving_count(void) { return moved; }
 
 __attribute__((constructor)) static void begin_if_asked(void)

@@ -336,7 +336,7 @@ void schedule_start_with(coex_gc_config *config)
     nodes_init();
     expect(coex_gc_add_global_root(&shared_root) == COEX_GC_OK);
     coex_gc_unregister_thread();
-    cx_point_set_hook(come_to_point);
+    cx_schedule_point_set_hook(come_to_point);
 }
 
 void schedule_start(void)
@@ -351,7 +351,7 @@ void schedule_end(void)
     for (int i = 0; i < MAX_HOLDS; i++) {
         if (holds[i].state != HOLD_OFF) test_fail(__FILE__, __LINE__, "nobody came to '%s'", holds[i].point);
     }
-    cx_point_set_hook(NULL);
+    cx_schedule_point_set_hook(NULL);
     coex_gc_shutdown();
 }
 

@@ -7,8 +7,8 @@
  * concatenation is an append, too.
  *
  * What must be true of all values (errors, rooting, threads) is in value.h. Pointers passed in never point into the heap. */
-#ifndef COEX_COLLECTIONS_ARRAY_H
-#define COEX_COLLECTIONS_ARRAY_H
+#ifndef COEX_VALUES_ARRAY_H
+#define COEX_VALUES_ARRAY_H
 
 #include <coex/values/value.h>
 

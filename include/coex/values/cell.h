@@ -5,8 +5,8 @@
  * References are compared as words: the same object, or the same immediate.
  *
  * What must be true of all values (errors, rooting) is in value.h. */
-#ifndef COEX_COLLECTIONS_CELL_H
-#define COEX_COLLECTIONS_CELL_H
+#ifndef COEX_VALUES_CELL_H
+#define COEX_VALUES_CELL_H
 
 #include <coex/values/value.h>
 

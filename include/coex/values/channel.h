@@ -20,8 +20,8 @@
  *
  * Fork. The child has the channels and what is in them, and can use them; threads that waited in the parent, and the words that they
  * were about to send, are not there. */
-#ifndef COEX_COLLECTIONS_CHANNEL_H
-#define COEX_COLLECTIONS_CHANNEL_H
+#ifndef COEX_VALUES_CHANNEL_H
+#define COEX_VALUES_CHANNEL_H
 
 #include <coex/values/value.h>
 

@@ -23,8 +23,8 @@
  * may be nested to any depth, and is compared, hashed and written.
  *
  * Memory that is passed in (text, buffers, arrays of handles) is never inside of the heap. */
-#ifndef COEX_JSON_H
-#define COEX_JSON_H
+#ifndef COEX_VALUES_JSON_H
+#define COEX_VALUES_JSON_H
 
 #include <coex/values/value.h>
 #include <stdio.h>

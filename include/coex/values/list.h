@@ -6,8 +6,8 @@
  *
  * What must be true of all values (errors, rooting, threads) is in value.h. Words that a caller passes in an array are, if they are
  * references, kept rooted by the caller as any argument; the array itself is never inside of the heap. */
-#ifndef COEX_COLLECTIONS_LIST_H
-#define COEX_COLLECTIONS_LIST_H
+#ifndef COEX_VALUES_LIST_H
+#define COEX_VALUES_LIST_H
 
 #include <coex/values/value.h>
 

@@ -16,8 +16,8 @@
  * Order. Keys, values, iterators and coex_map_each go through a map in an order that depends on nothing but its keys and the seed:
  * leaves by the top bits of the hash, entries of a leaf by its lowest bits. Equal maps have equal order within a process, however
  * they were made; in another process the order is another. */
-#ifndef COEX_COLLECTIONS_MAP_H
-#define COEX_COLLECTIONS_MAP_H
+#ifndef COEX_VALUES_MAP_H
+#define COEX_VALUES_MAP_H
 
 #include <coex/values/value.h>
 

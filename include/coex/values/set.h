@@ -1,7 +1,7 @@
 /* Coex values: the set. A map without values (map.h): the same kinds of elements, the same tree, the same order, the same builders.
  * */
-#ifndef COEX_COLLECTIONS_SET_H
-#define COEX_COLLECTIONS_SET_H
+#ifndef COEX_VALUES_SET_H
+#define COEX_VALUES_SET_H
 
 #include <coex/values/value.h>
 

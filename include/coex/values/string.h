@@ -19,8 +19,8 @@
  * whose time grows with the text (chars, is_ascii, hash, copy, the comparisons, offset, the searches, unhex) poll after every
  * COEX_STRING_POLLED bytes, so that a long text keeps no collection waiting: they are safepoints if a text is longer than that.
  * C pointers that are passed in never point into the heap. */
-#ifndef COEX_COLLECTIONS_STRING_H
-#define COEX_COLLECTIONS_STRING_H
+#ifndef COEX_VALUES_STRING_H
+#define COEX_VALUES_STRING_H
 
 #include <coex/values/value.h>
 

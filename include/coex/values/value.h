@@ -11,8 +11,8 @@
  * safepoint. Every function here that makes something is a safepoint; those that only look say so.
  *
  * Sharing. Values are immutable: any number of threads may use one at once. Builders (transients) and iterators belong to one thread. */
-#ifndef COEX_COLLECTIONS_VALUE_H
-#define COEX_COLLECTIONS_VALUE_H
+#ifndef COEX_VALUES_VALUE_H
+#define COEX_VALUES_VALUE_H
 
 #include <coex/gc.h>
 

@@ -16,12 +16,12 @@ struct dump_heap {
     uint64_t count;
 };
 
-static void dump_contents(struct cx_text *text, const struct cx_view *view)
+static void dump_contents(struct cx_text *text, const struct cx_object_view *view)
 {
     unsigned char bytes[DUMP_HEX_LINE];
     for (uint64_t at = 0; at < view->size; at += DUMP_HEX_LINE) {
         uint64_t some = view->size - at < DUMP_HEX_LINE ? view->size - at : DUMP_HEX_LINE;
-        cx_view_copy(view, at, bytes, some);
+        cx_object_view_copy(view, at, bytes, some);
         cx_text_print(text, "    %04" PRIx64 ": ", at);
         cx_text_hex(text, bytes, some);
         cx_text_print(text, "\n");
@@ -31,8 +31,8 @@ static void dump_contents(struct cx_text *text, const struct cx_view *view)
 static void dump_heap_object(void *context, coex_handle handle)
 {
     struct dump_heap *dump = context;
-    struct cx_view view;
-    if (!cx_view_take(&view, handle)) return;
+    struct cx_object_view view;
+    if (!cx_object_view_take(&view, handle)) return;
     dump->count++;
     cx_text_print(&dump->objects, "  Handle %" PRIu64 ": type=", handle);
     cx_text_name(&dump->objects, view.name);

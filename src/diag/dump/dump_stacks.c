@@ -95,8 +95,8 @@ static bool stacks_visit(void *context)
         uint64_t threads = 0;
         dump->begun = true;
         dump->views = cx_visit_stacks_gct(&dump->count);
-        dump->shortened = cx_record_is_short_gct() || dump->views == NULL;
-        for (uint64_t i = 0; i < dump->count; i++) threads += dump->views[i].thread != CX_RECORD_NOBODY;
+        dump->shortened = cx_root_record_is_short_gct() || dump->views == NULL;
+        for (uint64_t i = 0; i < dump->count; i++) threads += dump->views[i].thread != CX_ROOT_RECORD_NOBODY;
         cx_text_print(&dump->text, "=== SHADOW STACKS ===\nRegistered threads: %" PRIu64 "\n", threads);
         return true;
     }

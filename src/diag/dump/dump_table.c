@@ -70,12 +70,12 @@ static void table_print_summary(struct cx_text *text, const struct dump_table *d
 
 static void table_print_in_use(struct cx_text *text, const struct dump_table *dump)
 {
-    struct cx_view view;
+    struct cx_object_view view;
     cx_text_print(text, "\nIn-use handles:\n");
     for (uint64_t word = 0; word < dump->words; word++) {
         for (uint64_t bits = ~table_free_bits(&cx_world.handles, word); bits != 0; bits &= bits - 1) {
             uint64_t index = word * 64 + (uint64_t)__builtin_ctzll(bits);
-            if (index == 0 || !cx_view_take(&view, cx_view_handle_at(index))) continue;
+            if (index == 0 || !cx_object_view_take(&view, cx_object_view_handle_at(index))) continue;
             cx_text_print(text, "  [%" PRIu64 "] -> 0x%" PRIx64 " (", index, (uint64_t)(uintptr_t)view.payload);
             cx_text_name(text, view.name);
             cx_text_print(text, ")\n");

@@ -112,12 +112,12 @@ void coex_gc_get_stats(coex_gc_stats *stats)
     stats->external_bytes = cx_pace_external();
     stats->assists = cx_a64_load_relaxed(&cx_pace.assists);
     stats->hard_limit_waits = cx_a64_load_relaxed(&cx_pace.limit_waits);
-    stats->late_threads = cx_a64_load_relaxed(&cx_listener.late_threads);
-    stats->late_thread_id = cx_a64_load_relaxed(&cx_listener.late_thread_id);
-    stats->stop_cpu = cx_histogram_times(&cx_listener.stop_cpu);
-    stats->stop_wall = cx_histogram_times(&cx_listener.stop_wall);
-    stats->handshake = cx_histogram_times(&cx_listener.handshake);
-    cx_listener_last_times(&stats->stop_cpu_last, &stats->stop_wall_last, &stats->handshake_last);
+    stats->late_threads = cx_a64_load_relaxed(&cx_event_statistics.late_threads);
+    stats->late_thread_id = cx_a64_load_relaxed(&cx_event_statistics.late_thread_id);
+    stats->stop_cpu = cx_histogram_times(&cx_event_statistics.stop_cpu);
+    stats->stop_wall = cx_histogram_times(&cx_event_statistics.stop_wall);
+    stats->handshake = cx_histogram_times(&cx_event_statistics.handshake);
+    cx_event_statistics_last_times(&stats->stop_cpu_last, &stats->stop_wall_last, &stats->handshake_last);
     stats->profile_other_samples = cx_a64_load_relaxed(&cx_profile.other_samples);
     stats->profile_unfollowed_samples = cx_a64_load_relaxed(&cx_profile.unfollowed_samples);
 }

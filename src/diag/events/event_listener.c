@@ -9,7 +9,7 @@
 
 #include <stdarg.h>
 
-struct cx_listener cx_listener;
+struct cx_event_statistics cx_event_statistics;
 
 /* Apart from the stream's: the collector must not wait for somebody who writes a long dump. */
 static cx_mutex times_lock = {.os = PTHREAD_MUTEX_INITIALIZER, .rank = CX_RANK_TIMES};
@@ -58,7 +58,7 @@ void cx_output_print(const char *format, ...)
     va_end(arguments);
 }
 
-static void listen_end_cycle(struct cx_listener *listener, uint64_t number, uint64_t duration_ns)
+static void listener_end_cycle(struct cx_event_statistics *listener, uint64_t number, uint64_t duration_ns)
 {
     coex_gc_times cpu = cx_histogram_times(&listener->cycle_stop_cpu);
     coex_gc_times wall = cx_histogram_times(&listener->cycle_stop_wall);
@@ -71,10 +71,10 @@ static void listen_end_cycle(struct cx_listener *listener, uint64_t number, uint
     cx_histogram_clear(&listener->cycle_stop_cpu);
     cx_histogram_clear(&listener->cycle_stop_wall);
     cx_histogram_clear(&listener->cycle_handshake);
-    cx_cycles_end_gct(listener, number, duration_ns);
+    cx_cycle_history_end_gct(listener, number, duration_ns);
 }
 
-static void listen_late(struct cx_listener *listener, uint64_t thread, uint64_t late_ms)
+static void listener_late(struct cx_event_statistics *listener, uint64_t thread, uint64_t late_ms)
 {
     cx_a64_add_relaxed(&listener->late_threads, 1);
     cx_a64_store_relaxed(&listener->late_thread_id, thread);
@@ -83,28 +83,28 @@ static void listen_late(struct cx_listener *listener, uint64_t thread, uint64_t 
                         (unsigned long long)late_ms, cx_phase_name(cx_phase_now()));
 }
 
-static void listen_take(void *context, const struct cx_event *event)
+static void listener_take(void *context, const struct cx_event *event)
 {
-    struct cx_listener *listener = context;
+    struct cx_event_statistics *listener = context;
     if (cx_trace_is_on()) cx_trace_take(event); /* first: what follows may take its time */
     switch (event->kind) {
     case CX_EVENT_CYCLE_BEGIN:
         listener->used_at_begin = event->b;
-        cx_cycles_begin_gct(listener, event->a);
+        cx_cycle_history_begin_gct(listener, event->a);
         break;
     case CX_EVENT_MARK_END:
         listener->marked = event->a;
         listener->mark_ns = event->b;
-        cx_cycles_mark_end_gct(listener);
+        cx_cycle_history_mark_end_gct(listener);
         cx_profile_mark_end_gct();
         break;
     case CX_EVENT_SWEEP_END:
         listener->swept = event->a;
         listener->sweep_ns = event->b;
-        cx_cycles_sweep_end_gct(listener);
+        cx_cycle_history_sweep_end_gct(listener);
         break;
     case CX_EVENT_CYCLE_END:
-        listen_end_cycle(listener, event->a, event->b);
+        listener_end_cycle(listener, event->a, event->b);
         break;
     case CX_EVENT_STOP:
         cx_histogram_add(&listener->stop_cpu, event->a);
@@ -117,13 +117,13 @@ static void listen_take(void *context, const struct cx_event *event)
         cx_histogram_add(&listener->cycle_handshake, event->a);
         break;
     case CX_EVENT_THREAD_LATE:
-        listen_late(listener, event->a, event->b);
+        listener_late(listener, event->a, event->b);
         break;
     case CX_EVENT_REQUEST:
         cx_a64_store_relaxed(&listener->asked_ns, cx_os_now_ns());
         break;
     case CX_EVENT_STAGE:
-        cx_cycles_stage_gct(listener, event->a);
+        cx_cycle_history_stage_gct(listener, event->a);
         break;
     case CX_EVENT_SAMPLE:
         cx_profile_take(event->a, event->b);
@@ -133,27 +133,27 @@ static void listen_take(void *context, const struct cx_event *event)
     }
 }
 
-void cx_listener_last_times(coex_gc_times *stop_cpu, coex_gc_times *stop_wall, coex_gc_times *handshake)
+void cx_event_statistics_last_times(coex_gc_times *stop_cpu, coex_gc_times *stop_wall, coex_gc_times *handshake)
 {
     cx_mutex_lock(&times_lock);
-    *stop_cpu = cx_listener.last_stop_cpu;
-    *stop_wall = cx_listener.last_stop_wall;
-    *handshake = cx_listener.last_handshake;
+    *stop_cpu = cx_event_statistics.last_stop_cpu;
+    *stop_wall = cx_event_statistics.last_stop_wall;
+    *handshake = cx_event_statistics.last_handshake;
     cx_mutex_unlock(&times_lock);
 }
 
 /* A program calls these functions from a debugger only, so it does not refer to them. This file does, and is linked into every program:
  * so a statically linked program has them, too. */
-static const struct cx_debugger_calls listen_debugger_calls = {
+static const struct cx_debugger_calls listener_debugger_calls = {
     .object = coex_gc_debug_object, .stacks = coex_gc_debug_stacks, .why = coex_gc_debug_why};
 
 int cx_event_listen(struct cx_events *events)
 {
-    cx_listener = (struct cx_listener){.debugger = &listen_debugger_calls};
-    cx_levels_begin(events, cx_world.config.trace_level);
-    cx_listener.started_ns = cx_os_now_ns();
-    events->context = &cx_listener;
-    events->listener = listen_take;
+    cx_event_statistics = (struct cx_event_statistics){.debugger = &listener_debugger_calls};
+    cx_object_trace_begin(events, cx_world.config.trace_level);
+    cx_event_statistics.started_ns = cx_os_now_ns();
+    events->context = &cx_event_statistics;
+    events->listener = listener_take;
     if (cx_world.config.events == NULL) return COEX_GC_OK;
     int code = cx_trace_start(cx_world.config.events);
     if (code != COEX_GC_OK) cx_event_deafen(events);

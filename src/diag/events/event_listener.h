@@ -12,7 +12,7 @@ struct cx_debugger_calls {
     bool (*why)(coex_handle h);
 };
 
-struct cx_listener {
+struct cx_event_statistics {
     struct cx_histogram stop_cpu, stop_wall, handshake;                   /* since init */
     struct cx_histogram cycle_stop_cpu, cycle_stop_wall, cycle_handshake; /* since the last cycle ended */
     /* Of the last complete cycle. W: collector. R: anyone; written once a cycle, under a lock */
@@ -29,19 +29,19 @@ struct cx_listener {
     const struct cx_debugger_calls *debugger;
 };
 
-extern struct cx_listener cx_listener;
+extern struct cx_event_statistics cx_event_statistics;
 
-void cx_listener_last_times(coex_gc_times *stop_cpu, coex_gc_times *stop_wall, coex_gc_times *handshake);
+void cx_event_statistics_last_times(coex_gc_times *stop_cpu, coex_gc_times *stop_wall, coex_gc_times *handshake);
 
 /* Trace levels (object_trace.c), at init: the level that the options ask for. */
-void cx_levels_begin(struct cx_events *events, uint64_t level);
+void cx_object_trace_begin(struct cx_events *events, uint64_t level);
 
 /* Lines about cycles (cycle_history.c): trace level 1, and COEX_GC=gctrace=1. Collector only. */
-void cx_cycles_begin_gct(struct cx_listener *listener, uint64_t number);
-void cx_cycles_stage_gct(struct cx_listener *listener, uint64_t stage);
-void cx_cycles_mark_end_gct(struct cx_listener *listener);
-void cx_cycles_sweep_end_gct(struct cx_listener *listener);
-void cx_cycles_end_gct(struct cx_listener *listener, uint64_t number, uint64_t duration_ns);
+void cx_cycle_history_begin_gct(struct cx_event_statistics *listener, uint64_t number);
+void cx_cycle_history_stage_gct(struct cx_event_statistics *listener, uint64_t stage);
+void cx_cycle_history_mark_end_gct(struct cx_event_statistics *listener);
+void cx_cycle_history_sweep_end_gct(struct cx_event_statistics *listener);
+void cx_cycle_history_end_gct(struct cx_event_statistics *listener, uint64_t number, uint64_t duration_ns);
 
 /* Writes to the stream that dumps and traces go to, under a lock; or piece by piece between begin and end. */
 void cx_output_begin(void);

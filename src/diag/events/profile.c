@@ -206,7 +206,7 @@ void cx_profile_mark_end_gct(void)
     uint64_t generation = profile->generation;
     profile->sampled = NULL;
     cx_mutex_unlock(&profile->lock);
-    CX_POINT("profile-samples-taken");
+    CX_SCHEDULE_POINT("profile-samples-taken");
     while (chunk != NULL) {
         struct cx_sampled_chunk *next = chunk->next;
         if (!profile_strike_gct(profile, chunk, profile_part_gct(chunk), generation)) chunk->count = 0;

@@ -64,7 +64,7 @@ static int copy_try(struct cx_profile_copy *copy, struct cx_profile *profile, bo
     uint64_t generation = profile->generation;
     const struct cx_site *site = profile->newest;
     cx_mutex_unlock(&profile->lock);
-    CX_POINT("profile-copy-begun");
+    CX_SCHEDULE_POINT("profile-copy-begun");
     if (copy->interval == 0) return cx_error_set(COEX_GC_ESTATE, "no profile was started");
     while (site != NULL && !*again) {
         struct cx_profile_block *block = cx_os_allocate(sizeof *block);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { RING_WORDS = sizeof(struct cx_record) / 8 };
+enum { RING_WORDS = sizeof(struct cx_trace_record) / 8 };
 
 bool cx_ring_init(struct cx_ring *ring, uint64_t slots)
 {
@@ -19,7 +19,7 @@ void cx_ring_fini(struct cx_ring *ring)
     *ring = (struct cx_ring){0};
 }
 
-void cx_ring_put(struct cx_ring *ring, const struct cx_record *record)
+void cx_ring_put(struct cx_ring *ring, const struct cx_trace_record *record)
 {
     uint64_t words[RING_WORDS], ticket = cx_a64_add_relaxed(&ring->next, 1);
     struct cx_ring_slot *slot = &ring->slots[ticket & ring->mask];
@@ -33,7 +33,7 @@ void cx_ring_put(struct cx_ring *ring, const struct cx_record *record)
     cx_a64_store_release(&slot->sequence, ticket * 2 + 2);
 }
 
-bool cx_ring_get(const struct cx_ring *ring, uint64_t ticket, struct cx_record *record)
+bool cx_ring_get(const struct cx_ring *ring, uint64_t ticket, struct cx_trace_record *record)
 {
     const struct cx_ring_slot *slot = &ring->slots[ticket & ring->mask];
     uint64_t words[RING_WORDS];

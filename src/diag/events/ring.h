@@ -10,18 +10,18 @@
 
 #include "base/atomic.h"
 
-enum { CX_RECORD_VALUES = 5 };
+enum { CX_TRACE_VALUES = 5 };
 
-struct cx_record {
+struct cx_trace_record {
     uint64_t time_ns;
     uint32_t thread; /* as tools show it; 0: the collector, whoever runs it */
     uint32_t kind;   /* trace.h */
-    uint64_t value[CX_RECORD_VALUES];
+    uint64_t value[CX_TRACE_VALUES];
 };
 
 struct cx_ring_slot {
     cx_a64 sequence;
-    cx_a64 word[sizeof(struct cx_record) / 8];
+    cx_a64 word[sizeof(struct cx_trace_record) / 8];
 };
 _Static_assert(sizeof(struct cx_ring_slot) == 64, "a record is one cache line");
 
@@ -36,9 +36,9 @@ struct cx_ring {
 bool cx_ring_init(struct cx_ring *ring, uint64_t slots);
 void cx_ring_fini(struct cx_ring *ring);
 
-void cx_ring_put(struct cx_ring *ring, const struct cx_record *record);
+void cx_ring_put(struct cx_ring *ring, const struct cx_trace_record *record);
 /* The record of this ticket; false: it is gone, was dropped, or is being written. */
-bool cx_ring_get(const struct cx_ring *ring, uint64_t ticket, struct cx_record *record);
+bool cx_ring_get(const struct cx_ring *ring, uint64_t ticket, struct cx_trace_record *record);
 
 static inline uint64_t cx_ring_now(const struct cx_ring *ring) { return cx_a64_load_relaxed(&ring->next); }
 /* The oldest ticket from `from` on that may still be there. */

@@ -34,9 +34,9 @@ static struct {
 
 /* ---------------------------------------------------------------- recording */
 
-void cx_trace_put(enum cx_trace_kind kind, uint64_t thread, const uint64_t value[CX_RECORD_VALUES])
+void cx_trace_put(enum cx_trace_kind kind, uint64_t thread, const uint64_t value[CX_TRACE_VALUES])
 {
-    struct cx_record record = {.time_ns = cx_os_now_ns(), .thread = (uint32_t)thread, .kind = (uint32_t)kind};
+    struct cx_trace_record record = {.time_ns = cx_os_now_ns(), .thread = (uint32_t)thread, .kind = (uint32_t)kind};
     memcpy(record.value, value, sizeof record.value);
     cx_ring_put(&trace_state.ring, &record);
 }
@@ -63,7 +63,7 @@ static void trace_put_stop_self(const struct cx_event *event)
 {
     const struct cx_thread *self = cx_thread_self();
     uint64_t id = self != NULL ? cx_a64_load_relaxed(&self->os_id) : cx_os_thread_id();
-    uint64_t asked = cx_a64_load_relaxed(&cx_listener.asked_ns), began = cx_os_now_ns() - event->b;
+    uint64_t asked = cx_a64_load_relaxed(&cx_event_statistics.asked_ns), began = cx_os_now_ns() - event->b;
     cx_trace_put(CX_TRACE_STOP, id, (uint64_t[]){event->a, event->b, began > asked ? began - asked : 0, 0, 0});
 }
 
@@ -73,9 +73,9 @@ static struct {
     uint64_t cycle_begin, stage_begin; /* 0: before the trace was started */
 } trace_span;                          /* collector only */
 
-static void trace_put_span_gct(enum cx_trace_kind kind, uint64_t begin, uint64_t end, const uint64_t value[CX_RECORD_VALUES])
+static void trace_put_span_gct(enum cx_trace_kind kind, uint64_t begin, uint64_t end, const uint64_t value[CX_TRACE_VALUES])
 {
-    struct cx_record record = {.time_ns = end, .kind = (uint32_t)kind};
+    struct cx_trace_record record = {.time_ns = end, .kind = (uint32_t)kind};
     memcpy(record.value, value, sizeof record.value);
     record.value[1] = end - begin;
     cx_ring_put(&trace_state.ring, &record);
@@ -99,15 +99,15 @@ static void trace_end_cycle_gct(const struct cx_event *event)
 {
     if (trace_span.cycle_begin != 0)
         trace_put_span_gct(CX_TRACE_CYCLE, trace_span.cycle_begin, trace_span.stage_begin,
-                           (uint64_t[]){event->a, 0, cx_listener.marked, cx_listener.swept, cx_listener.used_at_begin});
+                           (uint64_t[]){event->a, 0, cx_event_statistics.marked, cx_event_statistics.swept, cx_event_statistics.used_at_begin});
     trace_span.cycle_begin = trace_span.stage_begin = 0;
     trace_put_heap_gct();
-    cx_survey_blocks_gct();
+    cx_heap_sampling_blocks_gct();
 }
 
 void cx_trace_take(const struct cx_event *event)
 {
-    uint64_t pair[CX_RECORD_VALUES] = {event->a, event->b};
+    uint64_t pair[CX_TRACE_VALUES] = {event->a, event->b};
     switch (event->kind) {
     case CX_EVENT_CYCLE_BEGIN:
         trace_begin_cycle_gct();
@@ -117,7 +117,7 @@ void cx_trace_take(const struct cx_event *event)
         break;
     case CX_EVENT_MARK_END:
         trace_put_heap_gct();
-        cx_survey_types_gct();
+        cx_heap_sampling_types_gct();
         break;
     case CX_EVENT_CYCLE_END:
         trace_end_cycle_gct(event);

@@ -38,12 +38,12 @@ static inline bool cx_trace_is_on(void) { return cx_a32_load_acquire(&cx_trace_o
 /* From the listener. */
 void cx_trace_take(const struct cx_event *event);
 /* `thread` 0: the collector. */
-void cx_trace_put(enum cx_trace_kind kind, uint64_t thread, const uint64_t value[CX_RECORD_VALUES]);
+void cx_trace_put(enum cx_trace_kind kind, uint64_t thread, const uint64_t value[CX_TRACE_VALUES]);
 
 /* Looks at a sample of the objects between marking and the sweep, and records the largest types. Collector only. */
-void cx_survey_types_gct(void);
+void cx_heap_sampling_types_gct(void);
 /* Records how full the blocks are. Collector only. */
-void cx_survey_blocks_gct(void);
+void cx_heap_sampling_blocks_gct(void);
 
 /* A code, with the error recorded: the file can't be written, or there is no memory. */
 int cx_trace_start(const char *path);

@@ -50,7 +50,7 @@ static void json_micros(struct json *json, const char *before, uint64_t ns)
 }
 
 /* Opens an event; the caller writes the rest from ,"args" on and the brace. */
-static void json_open(struct json *json, const char *phase, const char *category, const char *name, const struct cx_record *record,
+static void json_open(struct json *json, const char *phase, const char *category, const char *name, const struct cx_trace_record *record,
                       uint64_t length_ns)
 {
     uint64_t end_ns = record->time_ns;
@@ -100,7 +100,7 @@ static const char *json_request(uint64_t kind)
 
 /* ------------------------------------------------------------- the kinds */
 
-static void json_cycle(struct json *json, const struct cx_record *record)
+static void json_cycle(struct json *json, const struct cx_trace_record *record)
 {
     const uint64_t *v = record->value;
     json_open(json, "X", "cycle", "cycle", record, v[1]);
@@ -109,7 +109,7 @@ static void json_cycle(struct json *json, const struct cx_record *record)
             v[2], v[3], v[4]);
 }
 
-static void json_stop(struct json *json, const struct cx_record *record)
+static void json_stop(struct json *json, const struct cx_trace_record *record)
 {
     const uint64_t *v = record->value;
     json_meet(json, record->thread);
@@ -119,21 +119,21 @@ static void json_stop(struct json *json, const struct cx_record *record)
     fputs("}}", json->file);
 }
 
-static void json_native(struct json *json, const struct cx_record *record)
+static void json_native(struct json *json, const struct cx_trace_record *record)
 {
     json_meet(json, record->thread);
     json_open(json, "i", "native", "answered in native mode", record, 0);
     fprintf(json->file, ",\"s\":\"t\",\"args\":{\"request\":\"%s\"}}", json_request(record->value[1]));
 }
 
-static void json_late(struct json *json, const struct cx_record *record)
+static void json_late(struct json *json, const struct cx_trace_record *record)
 {
     json_meet(json, record->thread);
     json_open(json, "i", "late", "late", record, 0);
     fprintf(json->file, ",\"s\":\"p\",\"args\":{\"ms\":%" PRIu64 "}}", record->value[1]);
 }
 
-static void json_counters(struct json *json, const struct cx_record *record, const char *name, const char *const *fields)
+static void json_counters(struct json *json, const struct cx_trace_record *record, const char *name, const char *const *fields)
 {
     json_open(json, "C", name, name, record, 0);
     fputs(",\"args\":", json->file);
@@ -142,7 +142,7 @@ static void json_counters(struct json *json, const struct cx_record *record, con
     fputs("}}", json->file);
 }
 
-static void json_type(struct json *json, const struct cx_record *record)
+static void json_type(struct json *json, const struct cx_trace_record *record)
 {
     const uint64_t *v = record->value;
     const struct cx_type *type = cx_type_find(&cx_world.types, (uint32_t)v[0]);
@@ -154,7 +154,7 @@ static void json_type(struct json *json, const struct cx_record *record)
 }
 
 /* Written when its last part is there; a map whose beginning was overwritten is left out. */
-static void json_map(struct json *json, const struct cx_record *record)
+static void json_map(struct json *json, const struct cx_trace_record *record)
 {
     uint64_t part = record->value[0] >> 48, cells = record->value[0] >> 32 & 0xffff, blocks = record->value[0] & 0xffffffff;
     if (part == 0) json->map[0] = '\0';
@@ -172,7 +172,7 @@ static void json_map(struct json *json, const struct cx_record *record)
     json->map[0] = '\0';
 }
 
-static void json_record(struct json *json, const struct cx_record *record)
+static void json_record(struct json *json, const struct cx_trace_record *record)
 {
     static const char *const heap[] = {"used", "goal", "live", "committed", "external", NULL};
     static const char *const handles[] = {"in_use", "retired", "table", NULL};
@@ -220,7 +220,7 @@ static void json_record(struct json *json, const struct cx_record *record)
 int cx_trace_write_json(FILE *file, const struct cx_ring *ring, const struct cx_trace_extent *extent)
 {
     struct json json = {.file = file, .pid = cx_os_process_id(), .begin_ns = extent->begin_ns};
-    struct cx_record record;
+    struct cx_trace_record record;
     uint64_t unread = 0;
     fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", file);
     json_name(&json, "process_name", 0, "coexgc");

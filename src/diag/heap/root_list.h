@@ -19,7 +19,7 @@ struct cx_root {
     bool top;       /* of a frame: it is the youngest one */
 };
 
-struct cx_rootlist {
+struct cx_root_list {
     cx_range range; /* struct cx_root[] */
     uint64_t count;
     bool cut; /* no memory for all of them */
@@ -33,14 +33,14 @@ struct cx_rootlist {
     uint64_t queue_at;
 };
 
-bool cx_rootlist_init(struct cx_rootlist *list);
-void cx_rootlist_fini(struct cx_rootlist *list);
+bool cx_root_list_init(struct cx_root_list *list);
+void cx_root_list_fini(struct cx_root_list *list);
 /* Goes on by a slice. False: all roots are there. */
-bool cx_rootlist_gather_gct(struct cx_rootlist *list);
+bool cx_root_list_gather_gct(struct cx_root_list *list);
 /* In a process that stands still. */
-void cx_rootlist_gather_live(struct cx_rootlist *list);
+void cx_root_list_gather_live(struct cx_root_list *list);
 
-static inline const struct cx_root *cx_rootlist_at(const struct cx_rootlist *list, uint64_t number)
+static inline const struct cx_root *cx_root_list_at(const struct cx_root_list *list, uint64_t number)
 {
     return &((const struct cx_root *)(const void *)list->range.base)[number];
 }

@@ -25,14 +25,14 @@ static bool snapshot_begin(struct cx_snapshot *shot)
     shot->begun = true;
     shot->words = cx_a64_load_acquire(&cx_world.handles.committed) / 64;
     shot->rank = cx_os_allocate((shot->words + 1) * sizeof *shot->rank);
-    return shot->rank != NULL && cx_rootlist_init(&shot->roots) && cx_vector_init(&shot->objects, snapshot_most) &&
+    return shot->rank != NULL && cx_root_list_init(&shot->roots) && cx_vector_init(&shot->objects, snapshot_most) &&
            cx_vector_init(&shot->edges, snapshot_most) && cx_vector_init(&shot->floating, snapshot_most);
 }
 
 static void snapshot_end(struct cx_snapshot *shot)
 {
     cx_os_free(shot->rank);
-    cx_rootlist_fini(&shot->roots);
+    cx_root_list_fini(&shot->roots);
     cx_vector_fini(&shot->objects);
     cx_vector_fini(&shot->edges);
     cx_vector_fini(&shot->floating);
@@ -72,11 +72,11 @@ static void snapshot_see_reference(void *context, uint64_t offset, coex_handle v
 static void snapshot_see_object(void *context, coex_handle handle)
 {
     struct cx_snapshot *shot = context;
-    struct cx_view view;
-    bool there = cx_view_take(&view, handle) && view.type != NULL;
+    struct cx_object_view view;
+    bool there = cx_object_view_take(&view, handle) && view.type != NULL;
     uint64_t id = there ? view.type->id : 0, most = ((uint64_t)1 << 44) - 1;
-    if (there) cx_view_each(&view, snapshot_see_reference, shot);
-    if (there && cx_weak_is_type(view.type->id)) snapshot_add_edge(shot, 0, cx_view_word(&view, 0), CX_SNAPSHOT_WEAK);
+    if (there) cx_object_view_each(&view, snapshot_see_reference, shot);
+    if (there && cx_weak_is_type(view.type->id)) snapshot_add_edge(shot, 0, cx_object_view_word(&view, 0), CX_SNAPSHOT_WEAK);
     if (!cx_vector_push(&shot->objects, id << 44 | (view.bytes < most ? view.bytes : most)) ||
         !cx_vector_push(&shot->objects, cx_index_of(handle)) || !cx_vector_push(&shot->objects, shot->edges.count))
         shot->no_memory = true;
@@ -87,7 +87,7 @@ static bool snapshot_visit(void *context)
     struct cx_snapshot *shot = &((struct snapshot_call *)context)->shot;
     if (!shot->begun && !snapshot_begin(shot)) shot->no_memory = true;
     if (shot->no_memory) return false;
-    if (!shot->gathered && cx_rootlist_gather_gct(&shot->roots)) return true;
+    if (!shot->gathered && cx_root_list_gather_gct(&shot->roots)) return true;
     shot->gathered = true;
     return snapshot_rank_some(shot) || cx_walk_some_gct(&shot->walk, snapshot_see_object, shot);
 }
@@ -153,7 +153,7 @@ static bool snapshot_find_floating(struct cx_snapshot *shot)
     search.reached = cx_os_allocate((count / 64 + 1) * sizeof(uint64_t));
     search.queue = cx_os_allocate((count + 1) * sizeof(uint32_t));
     bool good = search.reached != NULL && search.queue != NULL;
-    for (uint64_t i = 0; good && i < shot->roots.count; i++) snapshot_reach(&search, cx_rootlist_at(&shot->roots, i)->handle);
+    for (uint64_t i = 0; good && i < shot->roots.count; i++) snapshot_reach(&search, cx_root_list_at(&shot->roots, i)->handle);
     if (good) snapshot_follow(&search);
     for (uint64_t number = 0; good && number < count; number++) {
         if (!snapshot_reach(&search, number)) continue;

@@ -13,7 +13,7 @@
 #define CX_SNAPSHOT_WEAK ((uint64_t)1 << 63)
 
 struct cx_snapshot {
-    struct cx_rootlist roots; /* in the end with numbers of objects in place of handles */
+    struct cx_root_list roots; /* in the end with numbers of objects in place of handles */
     struct cx_vector objects, edges;
     uint32_t *rank; /* of the first handle of each 64 */
     uint64_t words, word;

@@ -81,7 +81,7 @@ struct writer {
     struct write_names {
         uint32_t count;
         uint16_t place[WRITE_PLACES];
-        char text[WRITE_NAMES][CX_VIEW_NAME];
+        char text[WRITE_NAMES][CX_OBJECT_VIEW_NAME];
     } * names;
 };
 
@@ -158,30 +158,30 @@ static bool write_same_frame(const struct cx_root *a, const struct cx_root *b)
 /* The end of the run of roots from `from` on that belong together. */
 static uint64_t write_run(const struct writer *writer, uint64_t from, bool (*same)(const struct cx_root *, const struct cx_root *))
 {
-    const struct cx_rootlist *roots = &writer->shot->roots;
+    const struct cx_root_list *roots = &writer->shot->roots;
     uint64_t to = from + 1;
-    while (to < roots->count && same(cx_rootlist_at(roots, from), cx_rootlist_at(roots, to))) to++;
+    while (to < roots->count && same(cx_root_list_at(roots, from), cx_root_list_at(roots, to))) to++;
     return to;
 }
 
 static uint64_t write_frame_roots(const struct writer *writer)
 {
     uint64_t count = 0;
-    while (count < writer->shot->roots.count && write_is_frame(cx_rootlist_at(&writer->shot->roots, count))) count++;
+    while (count < writer->shot->roots.count && write_is_frame(cx_root_list_at(&writer->shot->roots, count))) count++;
     return count;
 }
 
 static void write_count(struct writer *writer)
 {
-    const struct cx_rootlist *roots = &writer->shot->roots;
+    const struct cx_root_list *roots = &writer->shot->roots;
     uint64_t end = write_frame_roots(writer);
     for (uint64_t at = 0; at < end; at = write_run(writer, at, write_same_stack)) writer->stacks++;
     for (uint64_t at = 0; at < end; at = write_run(writer, at, write_same_frame)) {
         writer->frames++;
-        uint64_t number = cx_rootlist_at(roots, at)->where;
+        uint64_t number = cx_root_list_at(roots, at)->where;
         writer->deepest = number > writer->deepest ? number : writer->deepest;
     }
-    for (uint64_t at = end; at < roots->count; at++) writer->list[cx_rootlist_at(roots, at)->kind - CX_ROOT_GLOBAL]++;
+    for (uint64_t at = end; at < roots->count; at++) writer->list[cx_root_list_at(roots, at)->kind - CX_ROOT_GLOBAL]++;
     writer->list[3] = writer->shot->floating.count;
     writer->first_list = 1 + writer->stacks + writer->frames;
     writer->first_object = writer->first_list + 4;
@@ -222,7 +222,7 @@ static void write_nodes(struct writer *writer)
     }
     for (uint64_t at = 0, next; at < end; at = next) {
         next = write_run(writer, at, write_same_frame);
-        uint64_t name = writer->frame_string + cx_rootlist_at(&shot->roots, at)->where;
+        uint64_t name = writer->frame_string + cx_root_list_at(&shot->roots, at)->where;
         write_node(writer, WRITE_NODE_SYNTHETIC, name, id += 2, 0, next - at);
     }
     for (uint64_t i = 0; i < 4; i++) write_node(writer, WRITE_NODE_SYNTHETIC, STRING_GLOBAL + i, id += 2, 0, writer->list[i]);
@@ -236,17 +236,17 @@ static void write_nodes(struct writer *writer)
 
 static void write_root_edges(struct writer *writer, bool *first)
 {
-    const struct cx_rootlist *roots = &writer->shot->roots;
+    const struct cx_root_list *roots = &writer->shot->roots;
     uint64_t end = write_frame_roots(writer), frame = 1 + writer->stacks;
     for (uint64_t i = 0; i < writer->stacks; i++) write_edge(writer, first, WRITE_EDGE_PROPERTY, writer->stack_string + i, 1 + i);
     for (uint64_t i = 0; i < 4; i++) write_edge(writer, first, WRITE_EDGE_PROPERTY, STRING_GLOBAL + i, writer->first_list + i);
     for (uint64_t at = 0; at < end; at = write_run(writer, at, write_same_frame))
-        write_edge(writer, first, WRITE_EDGE_PROPERTY, writer->frame_string + cx_rootlist_at(roots, at)->where, frame++);
+        write_edge(writer, first, WRITE_EDGE_PROPERTY, writer->frame_string + cx_root_list_at(roots, at)->where, frame++);
     for (uint64_t at = 0; at < end; at++)
-        write_edge(writer, first, WRITE_EDGE_ELEMENT, cx_rootlist_at(roots, at)->slot,
-                   writer->first_object + cx_rootlist_at(roots, at)->handle);
+        write_edge(writer, first, WRITE_EDGE_ELEMENT, cx_root_list_at(roots, at)->slot,
+                   writer->first_object + cx_root_list_at(roots, at)->handle);
     for (uint64_t at = end; at < roots->count; at++) {
-        const struct cx_root *root = cx_rootlist_at(roots, at);
+        const struct cx_root *root = cx_root_list_at(roots, at);
         bool cell = root->kind == CX_ROOT_GLOBAL;
         uint64_t number = cell ? 0 : at - end - writer->list[0] - (root->kind == CX_ROOT_FINALIZER ? writer->list[1] : 0);
         write_edge(writer, first, cell ? WRITE_EDGE_PROPERTY : WRITE_EDGE_ELEMENT, cell ? writer->cell_string + at - end : number,
@@ -277,7 +277,7 @@ static bool write_find_name(struct writer *writer, const char *text, uint64_t *s
         place = place + 1 < names->place + WRITE_PLACES ? place + 1 : names->place;
     if (*place == 0) {
         if (names->count == WRITE_NAMES) return false;
-        memcpy(names->text[names->count], text, CX_VIEW_NAME);
+        memcpy(names->text[names->count], text, CX_OBJECT_VIEW_NAME);
         *place = (uint16_t)++names->count;
     }
     *string = writer->name_string + *place - 1;
@@ -295,7 +295,7 @@ struct write_object {
 static void write_object_edge(struct writer *writer, bool *first, struct write_object *object, uint64_t edge)
 {
     const struct cx_type *type = object->type;
-    char called[CX_VIEW_NAME];
+    char called[CX_OBJECT_VIEW_NAME];
     uint64_t string, node = writer->first_object + cx_edge_target(edge), offset = cx_edge_offset(edge);
     if ((edge & CX_SNAPSHOT_WEAK) != 0)
         write_edge(writer, first, WRITE_EDGE_WEAK, type->id == cx_weak_type() ? STRING_TARGET : STRING_KEY, node);
@@ -305,7 +305,7 @@ static void write_object_edge(struct writer *writer, bool *first, struct write_o
         write_edge(writer, first, WRITE_EDGE_PROPERTY, writer->field_string[type->id] + object->hint, node);
     else if ((type->flags & COEX_GC_REF_ARRAY) != 0)
         write_edge(writer, first, WRITE_EDGE_ELEMENT, (offset - type->array_offset) / 8, node);
-    else if (cx_view_call(object->name, object->size, offset, called) && write_find_name(writer, called, &string))
+    else if (cx_object_view_call(object->name, object->size, offset, called) && write_find_name(writer, called, &string))
         write_edge(writer, first, WRITE_EDGE_PROPERTY, string, node);
     else
         write_edge(writer, first, WRITE_EDGE_ELEMENT, offset / 8, node);
@@ -320,7 +320,7 @@ static void write_object_edges(struct writer *writer, bool *first)
         if (at == to) continue;
         struct write_object object = {.type = cx_type_at(&cx_world.types, cx_snapshot_type(shot, i))};
         object.size = cx_snapshot_bytes(shot, i) - cx_type_prefix(object.type);
-        object.name = cx_view_namer(object.type);
+        object.name = cx_object_view_namer(object.type);
         for (; at < to; at++) write_object_edge(writer, first, &object, *cx_vector_at(&shot->edges, at));
     }
 }
@@ -347,7 +347,7 @@ static void write_field_strings(struct writer *writer, bool *first, const coex_g
 
 static void write_strings(struct writer *writer)
 {
-    const struct cx_rootlist *roots = &writer->shot->roots;
+    const struct cx_root_list *roots = &writer->shot->roots;
     char name[64];
     bool first = true;
     uint64_t end = write_frame_roots(writer);
@@ -357,8 +357,8 @@ static void write_strings(struct writer *writer)
     for (uint32_t id = 1; id <= writer->types; id++)
         write_field_strings(writer, &first, cx_type_at(&cx_world.types, id)->descriptor);
     for (uint64_t at = 0; at < end; at = write_run(writer, at, write_same_stack)) {
-        const struct cx_root *root = cx_rootlist_at(roots, at);
-        struct cx_stack_view view = {.thread = root->kind == CX_ROOT_THREAD ? root->owner : CX_RECORD_NOBODY, .stack = root->owner};
+        const struct cx_root *root = cx_root_list_at(roots, at);
+        struct cx_stack_view view = {.thread = root->kind == CX_ROOT_THREAD ? root->owner : CX_ROOT_RECORD_NOBODY, .stack = root->owner};
         cx_stack_view_name(&view, name, sizeof name);
         write_string(writer, &first, name);
     }
@@ -367,7 +367,7 @@ static void write_strings(struct writer *writer)
         write_string(writer, &first, name);
     }
     for (uint64_t at = end; at < end + writer->list[0]; at++) {
-        snprintf(name, sizeof name, "0x%" PRIx64, cx_rootlist_at(roots, at)->where);
+        snprintf(name, sizeof name, "0x%" PRIx64, cx_root_list_at(roots, at)->where);
         write_string(writer, &first, name);
     }
     for (uint32_t i = 0; i < writer->names->count; i++) write_string(writer, &first, writer->names->text[i]);

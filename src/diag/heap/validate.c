@@ -23,7 +23,7 @@ struct validate {
     uint64_t word, words;
     uint64_t *granules; /* a bit per 8 bytes of the blocks: taken */
     uint64_t granule_count;
-    struct cx_view view; /* the object that is looked at */
+    struct cx_object_view view; /* the object that is looked at */
     struct cx_stack_view *stacks;
     uint64_t stack_count, stack;
     uint64_t slot, header, frame; /* in the stack: next word, last header, its frame's number */
@@ -59,7 +59,7 @@ static bool validate_take_granules(struct validate *state, uint64_t from, uint64
 
 static void validate_space(struct validate *state)
 {
-    const struct cx_view *view = &state->view;
+    const struct cx_object_view *view = &state->view;
     struct cx_heap *heap = &cx_world.heap;
     if (view->large) {
         uint64_t page = (uint64_t)1 << heap->large.page_shift, before = (uintptr_t)view->payload & (page - 1);
@@ -77,7 +77,7 @@ static void validate_space(struct validate *state)
 /* A header that makes no sense, or a slot that leads nowhere. True: neither. */
 static bool validate_header(struct validate *state)
 {
-    const struct cx_view *view = &state->view;
+    const struct cx_object_view *view = &state->view;
     const struct cx_heap *heap = &cx_world.heap;
     if (!cx_large_contains(&heap->large, view->payload) && !cx_heap_in_blocks(heap, view->payload)) {
         VALIDATE_FAULT(state, "Handle %" PRIu64 " points to address 0x%" PRIx64 " outside heap bounds\n", view->handle,
@@ -107,7 +107,7 @@ static void validate_handle(struct validate *state, uint64_t index)
     const struct cx_handles *handles = &cx_world.handles;
     uint64_t bit = (uint64_t)1 << (index % 64), word = index / 64;
     /* Slot before bits: a handle is allocated before it gets an object, and retired after it has lost it. */
-    bool object = cx_view_take(&state->view, cx_view_handle_at(index));
+    bool object = cx_object_view_take(&state->view, cx_object_view_handle_at(index));
     bool allocated = (cx_a64_load_acquire(&handles->allocated[word]) & bit) != 0;
     bool retired = (cx_a64_load_relaxed(&handles->retired[word]) & bit) != 0;
     bool marked = (cx_a64_load_relaxed(&handles->marked[word]) & bit) != 0;
@@ -120,7 +120,7 @@ static void validate_handle(struct validate *state, uint64_t index)
         VALIDATE_FAULT(state, "Handle %" PRIu64 " is marked and names no object\n", handle);
     if (!object || !validate_header(state)) return;
     if (marked || cx_handle_is_born(handles, handle)) validate_space(state);
-    if (marked) cx_view_each(&state->view, validate_reference, state);
+    if (marked) cx_object_view_each(&state->view, validate_reference, state);
 }
 
 /* Looks at the handles of words that are not wholly free. False: that was the end. */

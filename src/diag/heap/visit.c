@@ -36,7 +36,7 @@ bool cx_walk_some_gct(struct cx_walk *walk, void (*visit)(void *context, coex_ha
     for (; walk->word < end && objects < VISIT_SLICE_OBJECTS; walk->word++) {
         uint64_t bits = cx_a64_load_relaxed(&handles->marked[walk->word]);
         for (; bits != 0; bits &= bits - 1, objects++)
-            visit(context, cx_view_handle_at(walk->word * 64 + (uint64_t)__builtin_ctzll(bits)));
+            visit(context, cx_object_view_handle_at(walk->word * 64 + (uint64_t)__builtin_ctzll(bits)));
     }
     return walk->word < walk->words;
 }
@@ -45,7 +45,7 @@ bool cx_walk_some_gct(struct cx_walk *walk, void (*visit)(void *context, coex_ha
 
 static int visit_compare_records(const void *a, const void *b)
 {
-    const struct cx_record *one = *(const struct cx_record *const *)a, *other = *(const struct cx_record *const *)b;
+    const struct cx_root_record *one = *(const struct cx_root_record *const *)a, *other = *(const struct cx_root_record *const *)b;
     if (one->stack != other->stack) return one->stack < other->stack ? -1 : 1;
     return one->order > other->order ? -1 : one->order < other->order; /* the last one first */
 }
@@ -57,9 +57,9 @@ static int visit_compare_stacks(const void *a, const void *b)
     return one->stack < other->stack ? -1 : one->stack > other->stack;
 }
 
-static struct cx_stack_view visit_join(const struct cx_record *frozen, const struct cx_record *top)
+static struct cx_stack_view visit_join(const struct cx_root_record *frozen, const struct cx_root_record *top)
 {
-    struct cx_stack_view view = {.frozen = frozen, .top = top, .thread = CX_RECORD_NOBODY};
+    struct cx_stack_view view = {.frozen = frozen, .top = top, .thread = CX_ROOT_RECORD_NOBODY};
     if (top != NULL) {
         view.thread = top->thread;
         view.os_id = top->os_id;
@@ -74,22 +74,22 @@ struct cx_stack_view *cx_visit_stacks_gct(uint64_t *count)
 {
     uint64_t records = 0, at = 0;
     *count = 0;
-    for (const struct cx_record *record = cx_record_list_gct(); record != NULL; record = record->next) records++;
-    const struct cx_record **sorted = cx_os_allocate((records + 1) * sizeof *sorted);
+    for (const struct cx_root_record *record = cx_root_record_list_gct(); record != NULL; record = record->next) records++;
+    const struct cx_root_record **sorted = cx_os_allocate((records + 1) * sizeof *sorted);
     struct cx_stack_view *views = cx_os_allocate((records + 1) * sizeof *views);
     if (sorted == NULL || views == NULL) {
         cx_os_free(sorted);
         cx_os_free(views);
         return NULL;
     }
-    for (const struct cx_record *record = cx_record_list_gct(); record != NULL; record = record->next) sorted[at++] = record;
+    for (const struct cx_root_record *record = cx_root_record_list_gct(); record != NULL; record = record->next) sorted[at++] = record;
     qsort(sorted, records, sizeof *sorted, visit_compare_records);
     /* The last record of a stack, or the last two: an answer freezes a stack and then reads the
      * words above. Older ones are of words that were frozen again. */
     for (at = 0; at < records;) {
-        const struct cx_record *last = sorted[at], *before = at + 1 < records ? sorted[at + 1] : NULL;
-        bool top = last->thread != CX_RECORD_NOBODY;
-        bool pair = top && before != NULL && before->stack == last->stack && before->thread == CX_RECORD_NOBODY;
+        const struct cx_root_record *last = sorted[at], *before = at + 1 < records ? sorted[at + 1] : NULL;
+        bool top = last->thread != CX_ROOT_RECORD_NOBODY;
+        bool pair = top && before != NULL && before->stack == last->stack && before->thread == CX_ROOT_RECORD_NOBODY;
         views[(*count)++] = visit_join(top ? (pair ? before : NULL) : last, top ? last : NULL);
         while (at < records && sorted[at]->stack == last->stack) at++;
     }
@@ -100,7 +100,7 @@ struct cx_stack_view *cx_visit_stacks_gct(uint64_t *count)
 
 static struct cx_stack_view visit_live(const struct cx_shadow *shadow, const coex_handle *top)
 {
-    struct cx_stack_view view = {.live = shadow, .thread = CX_RECORD_NOBODY, .stack = shadow->number};
+    struct cx_stack_view view = {.live = shadow, .thread = CX_ROOT_RECORD_NOBODY, .stack = shadow->number};
     view.words = shadow->base != NULL && top >= shadow->base && top <= shadow->end ? (uint64_t)(top - shadow->base) : 0;
     view.watermark = cx_shadow_frozen_end(shadow);
     return view;
@@ -151,7 +151,7 @@ uint64_t cx_stack_view_word(const struct cx_stack_view *view, uint64_t number)
 
 void cx_stack_view_name(const struct cx_stack_view *view, char *name, size_t room)
 {
-    if (view->thread == CX_RECORD_NOBODY)
+    if (view->thread == CX_ROOT_RECORD_NOBODY)
         snprintf(name, room, "Stack %u (suspended)", view->stack);
     else
         snprintf(name, room, "Thread %u%s", view->thread, view->thread == 0 ? " (main)" : "");

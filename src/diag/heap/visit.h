@@ -24,9 +24,9 @@ bool cx_walk_some_gct(struct cx_walk *walk, void (*visit)(void *context, coex_ha
 
 /* Frames of one stack, from the oldest word up. */
 struct cx_stack_view {
-    const struct cx_record *frozen, *top; /* one of them may be NULL. Words up to top->from are those of `frozen` */
+    const struct cx_root_record *frozen, *top; /* one of them may be NULL. Words up to top->from are those of `frozen` */
     const struct cx_shadow *live;         /* or the stack itself, in a process that stands still */
-    uint32_t thread;                      /* CX_RECORD_NOBODY: it was suspended */
+    uint32_t thread;                      /* CX_ROOT_RECORD_NOBODY: it was suspended */
     uint32_t stack;
     uint64_t os_id;
     uint64_t words;

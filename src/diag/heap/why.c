@@ -19,9 +19,9 @@ enum { WHY_SLICE_OBJECTS = 256, WHY_SLICE_ROOTS = 4096, WHY_ROUNDS = 3, WHY_SHOW
 struct why {
     coex_handle target;
     bool live;       /* a process that stands still: marks mean nothing */
-    uint32_t caller; /* number of its thread, or CX_RECORD_NOBODY */
+    uint32_t caller; /* number of its thread, or CX_ROOT_RECORD_NOBODY */
     struct cx_text text;
-    struct cx_rootlist roots;
+    struct cx_root_list roots;
     cx_range reached; /* uint64_t[handles] */
     uint64_t handles;
     cx_range queue; /* uint64_t[handles]: indices to look at */
@@ -40,7 +40,7 @@ static bool why_begin(struct why *why)
     why->begun = true;
     why->handles = cx_a64_load_acquire(&cx_world.handles.committed);
     size_t bytes = (size_t)why->handles * sizeof(uint64_t);
-    why->no_memory = !cx_rootlist_init(&why->roots) || !cx_range_reserve(&why->reached, bytes, bytes) ||
+    why->no_memory = !cx_root_list_init(&why->roots) || !cx_range_reserve(&why->reached, bytes, bytes) ||
                      !cx_range_reserve(&why->queue, bytes, bytes) || !cx_range_commit(&why->reached, bytes) ||
                      !cx_range_commit(&why->queue, bytes);
     return !why->no_memory;
@@ -48,7 +48,7 @@ static bool why_begin(struct why *why)
 
 static void why_end(struct why *why)
 {
-    cx_rootlist_fini(&why->roots);
+    cx_root_list_fini(&why->roots);
     cx_range_release(&why->reached);
     cx_range_release(&why->queue);
 }
@@ -57,10 +57,10 @@ static void why_end(struct why *why)
 
 static bool why_is_here(const struct why *why, coex_handle handle)
 {
-    struct cx_view view;
+    struct cx_object_view view;
     if (cx_index_of(handle) >= why->handles) return false;
     if (!why->live) return cx_handle_is_marked(&cx_world.handles, handle);
-    return cx_view_take(&view, handle) && view.type != NULL;
+    return cx_object_view_take(&view, handle) && view.type != NULL;
 }
 
 /* What is asked for is an object, and has a chance to be found. */
@@ -95,7 +95,7 @@ static unsigned why_round_of(const struct why *why, const struct cx_root *root)
 static bool why_some_roots(struct why *why)
 {
     for (int i = 0; i < WHY_SLICE_ROOTS && why->root < why->roots.count && !why->found; i++, why->root++) {
-        const struct cx_root *root = cx_rootlist_at(&why->roots, why->root);
+        const struct cx_root *root = cx_root_list_at(&why->roots, why->root);
         if (why_round_of(why, root) == why->round) why_reach(why, root->handle, why->root + 1, WHY_ROOT);
     }
     return why->root < why->roots.count && !why->found;
@@ -103,10 +103,10 @@ static bool why_some_roots(struct why *why)
 
 static bool why_some_objects(struct why *why)
 {
-    struct cx_view view;
+    struct cx_object_view view;
     for (int i = 0; i < WHY_SLICE_OBJECTS && why->head < why->tail && !why->found; i++) {
         why->parent = *why_word(&why->queue, why->head++);
-        if (cx_view_take(&view, cx_view_handle_at(why->parent))) cx_view_each(&view, why_see_reference, why);
+        if (cx_object_view_take(&view, cx_object_view_handle_at(why->parent))) cx_object_view_each(&view, why_see_reference, why);
     }
     return why->head < why->tail && !why->found;
 }
@@ -125,10 +125,10 @@ static bool why_search(struct why *why)
 
 static void why_print_object(struct why *why, uint64_t index)
 {
-    struct cx_view view;
-    bool there = cx_view_take(&view, cx_view_handle_at(index));
-    cx_text_print(&why->text, "handle %" PRIu64 " (", cx_view_handle_at(index));
-    if (there) cx_view_print_type(&why->text, &view, true);
+    struct cx_object_view view;
+    bool there = cx_object_view_take(&view, cx_object_view_handle_at(index));
+    cx_text_print(&why->text, "handle %" PRIu64 " (", cx_object_view_handle_at(index));
+    if (there) cx_object_view_print_type(&why->text, &view, true);
     cx_text_print(&why->text, ")");
 }
 
@@ -154,12 +154,12 @@ static uint64_t why_turn(struct why *why, uint64_t *first, uint64_t *root)
 
 static void why_print_step(struct why *why, uint64_t index, uint64_t field)
 {
-    struct cx_view view;
+    struct cx_object_view view;
     cx_text_print(&why->text, "  ");
     why_print_object(why, index);
-    if (field != WHY_ROOT && cx_view_take(&view, cx_view_handle_at(index)) && view.type != NULL) {
+    if (field != WHY_ROOT && cx_object_view_take(&view, cx_object_view_handle_at(index)) && view.type != NULL) {
         cx_text_print(&why->text, ", field ");
-        cx_view_print_field(&why->text, &view, field * 8);
+        cx_object_view_print_field(&why->text, &view, field * 8);
     }
     cx_text_print(&why->text, "\n");
 }
@@ -170,7 +170,7 @@ static void why_print_path(struct why *why)
     const uint64_t mask = ((uint64_t)1 << COEX_GC_HANDLE_BITS) - 1;
     uint64_t at = 0, root = 0, length = why_turn(why, &at, &root);
     cx_text_print(&why->text, "Root: ");
-    cx_root_print(&why->text, cx_rootlist_at(&why->roots, root));
+    cx_root_print(&why->text, cx_root_list_at(&why->roots, root));
     cx_text_print(&why->text, "\n");
     for (uint64_t i = 0; i < length; i++) {
         uint64_t word = *why_word(&why->reached, at);
@@ -198,14 +198,14 @@ static void why_print_no_path(struct why *why)
 
 static void why_print(struct why *why)
 {
-    struct cx_view view;
+    struct cx_object_view view;
     cx_text_print(&why->text, "=== WHY ALIVE ===\nHandle: %" PRIu64, why->target);
-    if (coex_is_immediate(why->target) || !cx_view_take(&view, why->target)) {
+    if (coex_is_immediate(why->target) || !cx_object_view_take(&view, why->target)) {
         cx_text_print(&why->text, "\nNames no object\n");
         return;
     }
     cx_text_print(&why->text, " (");
-    cx_view_print_type(&why->text, &view, true);
+    cx_object_view_print_type(&why->text, &view, true);
     cx_text_print(&why->text, ")\n");
     if (why->found)
         why_print_path(why);
@@ -220,7 +220,7 @@ static bool why_visit(void *context)
     struct why *why = context;
     if (!why->begun && !why_begin(why)) why->round = WHY_ROUNDS;
     if (why->round < WHY_ROUNDS && why_is_target(why)) {
-        if (!why->gathered && cx_rootlist_gather_gct(&why->roots)) return true;
+        if (!why->gathered && cx_root_list_gather_gct(&why->roots)) return true;
         why->gathered = true;
         if (why_search(why)) return true;
     }
@@ -238,7 +238,7 @@ static void why_write(void *context)
 bool coex_gc_why(coex_handle h)
 {
     const struct cx_thread *self = cx_runtime_is_up() ? cx_thread_self() : NULL;
-    struct why why = {.target = h, .caller = self != NULL ? self->number : CX_RECORD_NOBODY};
+    struct why why = {.target = h, .caller = self != NULL ? self->number : CX_ROOT_RECORD_NOBODY};
     if (!cx_visit_run("coex_gc_why", true, why_visit, why_write, &why) && !cx_runtime_is_up()) {
         cx_text_print(&why.text, "=== WHY ALIVE ===\nHandle: %" PRIu64 "\nNames no object\n", h);
         cx_text_write(&why.text);
@@ -248,10 +248,10 @@ bool coex_gc_why(coex_handle h)
 
 bool coex_gc_debug_why(coex_handle h)
 {
-    struct why why = {.target = h, .live = true, .caller = CX_RECORD_NOBODY, .text = {.direct = true}};
+    struct why why = {.target = h, .live = true, .caller = CX_ROOT_RECORD_NOBODY, .text = {.direct = true}};
     if (!cx_runtime_is_up()) return false;
     if (why_begin(&why) && why_is_target(&why)) {
-        cx_rootlist_gather_live(&why.roots);
+        cx_root_list_gather_live(&why.roots);
         while (why_search(&why)) {
         }
     }

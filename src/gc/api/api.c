@@ -66,8 +66,8 @@ coex_handle coex_gc_alloc_slow(uint64_t size, uint32_t type_id, void **payload)
     struct cx_thread *self = cx_thread_need_managed("coex_gc_alloc");
     if (type_id != 0 && cx_weak_is_type(type_id)) cx_fatal("coex_gc_alloc: type %u belongs to the runtime", type_id);
     coex_handle fresh = cx_alloc_slow_self(self, size, type_id, payload != NULL ? payload : &ignored);
-    if (CX_UNLIKELY(cx_world.handles.graves.grave != NULL))
-        cx_grave_note_site(&cx_world.handles.graves, fresh, __builtin_return_address(0));
+    if (CX_UNLIKELY(cx_world.handles.stale.entry != NULL))
+        cx_stale_history_note_site(&cx_world.handles.stale, fresh, __builtin_return_address(0));
     return fresh;
 }
 
@@ -75,7 +75,7 @@ coex_handle coex_gc_alloc_slow(uint64_t size, uint32_t type_id, void **payload)
 static void *api_object(const char *function, coex_handle h)
 {
     api_need_runtime(function);
-    if (!cx_handle_is_object(&cx_world.handles, h)) cx_fatal("%s: %s", function, cx_thread_grave_text(h));
+    if (!cx_handle_is_object(&cx_world.handles, h)) cx_fatal("%s: %s", function, cx_thread_stale_text(h));
     return cx_handle_payload(&cx_world.handles, h);
 }
 
@@ -83,7 +83,7 @@ static void *api_object(const char *function, coex_handle h)
 static coex_handle api_value(const char *function, coex_handle value)
 {
     if (CX_CHECKED && cx_is_reference(value) && !cx_handle_is_object(&cx_world.handles, value))
-        cx_fatal("%s: %s", function, cx_thread_grave_text(value));
+        cx_fatal("%s: %s", function, cx_thread_stale_text(value));
     return value;
 }
 
@@ -153,9 +153,9 @@ coex_handle coex_gc_exchange(coex_handle object, uint64_t offset, coex_handle va
     struct cx_thread *self = cx_thread_need_managed("coex_gc_exchange");
     cx_a64 *field = api_field("coex_gc_exchange", object, offset);
     api_value("coex_gc_exchange", value);
-    cx_witness_begin_store();
+    cx_unbarriered_begin_store();
     coex_handle before = cx_barrier_exchange_self(self, field, value);
-    cx_witness_end_store(object, offset, value);
+    cx_unbarriered_end_store(object, offset, value);
     return before;
 }
 
@@ -164,9 +164,9 @@ bool coex_gc_compare_exchange(coex_handle object, uint64_t offset, coex_handle *
     struct cx_thread *self = cx_thread_need_managed("coex_gc_compare_exchange");
     cx_a64 *field = api_field("coex_gc_compare_exchange", object, offset);
     api_value("coex_gc_compare_exchange", desired);
-    cx_witness_begin_store();
+    cx_unbarriered_begin_store();
     bool done = cx_barrier_compare_exchange_self(self, field, expected, desired);
-    cx_witness_end_store(object, offset, done ? desired : *expected);
+    cx_unbarriered_end_store(object, offset, done ? desired : *expected);
     return done;
 }
 
@@ -322,7 +322,7 @@ void coex_gc_global_store(coex_handle *where, coex_handle value)
 
 /* ----------------------------------------------------------------- threads */
 
-int coex_gc_try_register_thread(void) { return cx_thread_self() != NULL || cx_attach_self() ? COEX_GC_OK : cx_error_code(); }
+int coex_gc_try_register_thread(void) { return cx_thread_self() != NULL || cx_thread_attach_self() ? COEX_GC_OK : cx_error_code(); }
 
 void coex_gc_register_thread(void)
 {
@@ -335,7 +335,7 @@ void coex_gc_unregister_thread(void)
     struct cx_thread *self = cx_runtime_is_up() ? cx_thread_self() : NULL;
     if (self == NULL) return;
     if (self->native_depth != 0) cx_fatal("coex_gc_unregister_thread: this thread is in native mode; leave it first");
-    cx_detach_self(self);
+    cx_thread_detach_self(self);
 }
 
 coex_gc_thread *coex_gc_get_current_thread(void)
@@ -422,7 +422,7 @@ bool coex_gc_enter_managed(void)
 {
     struct cx_thread *self = cx_thread_self();
     if (self != NULL && cx_transition_enter_managed_self(self)) return true;
-    if (!cx_attach_self()) return false; /* as it does if the runtime was shut down while it came back */
+    if (!cx_thread_attach_self()) return false; /* as it does if the runtime was shut down while it came back */
     cx_transition_attached_self();
     return true;
 }

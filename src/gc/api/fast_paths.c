@@ -16,7 +16,7 @@ static void fastpath_check_object(const char *function, coex_handle object)
     if (!CX_CHECKED) return;
     cx_thread_need_managed(function);
     if (coex_is_immediate(object)) cx_fatal("%s: %#llx is an immediate, not an object", function, (unsigned long long)object);
-    if (!cx_handle_is_object(&cx_world.handles, object)) cx_fatal("%s: %s", function, cx_thread_grave_text(object));
+    if (!cx_handle_is_object(&cx_world.handles, object)) cx_fatal("%s: %s", function, cx_thread_stale_text(object));
     if (cx_event_wants(&cx_world.events, 4)) cx_world.events.tell(CX_DETAIL_USED, object, (uintptr_t)function);
 }
 
@@ -24,7 +24,7 @@ static void fastpath_check_object(const char *function, coex_handle object)
 static void fastpath_check_value(const char *function, coex_handle value)
 {
     if (CX_CHECKED && cx_is_reference(value) && !cx_handle_is_object(&cx_world.handles, value))
-        cx_fatal("%s: %s", function, cx_thread_grave_text(value));
+        cx_fatal("%s: %s", function, cx_thread_stale_text(value));
 }
 
 static void fastpath_check_field(const char *function, coex_handle object, uint64_t offset)
@@ -43,7 +43,7 @@ coex_handle coex_gc_alloc(uint64_t size, uint32_t type_id)
 {
     if (CX_CHECKED) cx_thread_need_managed("coex_gc_alloc");
     coex_handle fresh = coex_fast_alloc(size, type_id);
-    if (CX_CHECKED) cx_grave_note_site(&cx_world.handles.graves, fresh, __builtin_return_address(0));
+    if (CX_CHECKED) cx_stale_history_note_site(&cx_world.handles.stale, fresh, __builtin_return_address(0));
     return cx_handle_tag(&cx_world.handles, fresh);
 }
 
@@ -51,7 +51,7 @@ coex_handle coex_gc_alloc_at(uint64_t size, uint32_t type_id, void **payload)
 {
     if (CX_CHECKED) cx_thread_need_managed("coex_gc_alloc_at");
     coex_handle fresh = coex_fast_alloc_at(size, type_id, payload);
-    if (CX_CHECKED) cx_grave_note_site(&cx_world.handles.graves, fresh, __builtin_return_address(0));
+    if (CX_CHECKED) cx_stale_history_note_site(&cx_world.handles.stale, fresh, __builtin_return_address(0));
     return cx_handle_tag(&cx_world.handles, fresh);
 }
 
@@ -83,12 +83,12 @@ void coex_gc_store(coex_handle object, uint64_t offset, coex_handle value)
         if (cx_header_has(cx_a64_load_relaxed(cx_a64_at(header)), CX_HEADER_FROZEN))
             cx_fatal("coex_gc_store: handle %llu is frozen", (unsigned long long)object);
     }
-    cx_witness_begin_store();
+    cx_unbarriered_begin_store();
     if (CX_CHECKED && coex_gc_self->barrier != 0)
         coex_gc_store_slow(object, offset, value);
     else
         coex_fast_store(fastpath_index(object), offset, value);
-    cx_witness_end_store(object, offset, value);
+    cx_unbarriered_end_store(object, offset, value);
 }
 
 coex_handle *coex_gc_enter_frame(uint64_t num_slots)

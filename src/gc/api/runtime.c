@@ -34,7 +34,7 @@ static int runtime_up_types(void) { return cx_types_init(&cx_world.types, cx_wor
 static int runtime_up_graves(void)
 {
     if (CX_CHECKED || cx_world.config.stale)
-        cx_graves_init(&cx_world.handles.graves, cx_a64_load_relaxed(&cx_world.handles.committed), cx_world.handles.max);
+        cx_stale_history_init(&cx_world.handles.stale, cx_a64_load_relaxed(&cx_world.handles.committed), cx_world.handles.max);
     cx_world.handles.hoard = cx_world.config.stale;
     return COEX_GC_OK;
 }
@@ -42,7 +42,7 @@ static int runtime_up_heap(void)
 {
     return cx_heap_init(&cx_world.heap, cx_world.config.initial_heap, cx_world.config.heap_limit, cx_world.config.poison);
 }
-static int runtime_up_grey(void) { return cx_grey_init(&cx_world.grey, &cx_world.handles); }
+static int runtime_up_mark_queue(void) { return cx_mark_queue_init(&cx_world.mark_queue, &cx_world.handles); }
 static int runtime_up_stacks(void) { return cx_stacks_init(&cx_world.stacks); }
 static int runtime_up_registry(void) { return cx_registry_init(&cx_world.registry); }
 static int runtime_up_events(void) { return cx_event_listen(&cx_world.events); }
@@ -54,10 +54,10 @@ static int runtime_up_weak(void)
 }
 
 static void runtime_down_handles(void) { cx_handles_fini(&cx_world.handles); }
-static void runtime_down_graves(void) { cx_graves_fini(&cx_world.handles.graves); }
+static void runtime_down_graves(void) { cx_stale_history_fini(&cx_world.handles.stale); }
 static void runtime_down_types(void) { cx_types_fini(&cx_world.types); }
 static void runtime_down_heap(void) { cx_heap_fini(&cx_world.heap); }
-static void runtime_down_grey(void) { cx_grey_fini(&cx_world.grey); }
+static void runtime_down_mark_queue(void) { cx_mark_queue_fini(&cx_world.mark_queue); }
 static void runtime_down_stacks(void) { cx_stacks_fini(&cx_world.stacks); }
 static void runtime_down_registry(void) { cx_registry_fini(&cx_world.registry); }
 static void runtime_down_events(void) { cx_event_deafen(&cx_world.events); }
@@ -71,13 +71,13 @@ static const struct runtime_part {
     {runtime_up_graves, runtime_down_graves},
     {runtime_up_types, runtime_down_types},
     {runtime_up_heap, runtime_down_heap},
-    {runtime_up_grey, runtime_down_grey},
+    {runtime_up_mark_queue, runtime_down_mark_queue},
     {runtime_up_stacks, runtime_down_stacks},
     {runtime_up_registry, runtime_down_registry},
     {cx_roots_init, cx_roots_fini},
     {runtime_up_weak, cx_weak_fini},
     {cx_finalize_init, cx_finalize_fini},
-    {cx_witness_init, cx_witness_fini},
+    {cx_unbarriered_init, cx_unbarriered_fini},
     {runtime_up_events, runtime_down_events},
 };
 
@@ -97,13 +97,13 @@ static void runtime_refuse_thread(const struct cx_thread *thread)
 /* INV-THREAD-5. After the collector has stopped: a cycle would wait for a thread that it can't claim. */
 static void runtime_shut_out_threads(void)
 {
-    CX_POINT("shutdown-before-claims");
+    CX_SCHEDULE_POINT("shutdown-before-claims");
     uint32_t count = cx_a32_load_acquire(&cx_world.registry.count);
     for (uint32_t i = 0; i < count; i++) {
         struct cx_thread *thread = cx_registry_at(&cx_world.registry, i);
         if (cx_a32_load_acquire(&thread->state) == CX_THREAD_LIVE && !cx_transition_shut_out(thread)) runtime_refuse_thread(thread);
     }
-    CX_POINT("shutdown-claimed");
+    CX_SCHEDULE_POINT("shutdown-claimed");
 }
 
 static void runtime_bring_down(void)
@@ -124,8 +124,8 @@ static void runtime_bring_down(void)
 static void runtime_fork_lock(bool lock)
 {
     cx_mutex *const locks[] = {&cx_world.registry.lock,   &cx_world.stacks.lock, cx_roots_lock(),    cx_weak_lock(),
-                               cx_finalize_lock(),        &cx_world.types.lock,  cx_witness_lock(),  &cx_world.handles.lock,
-                               &cx_world.heap.large.lock, &cx_world.heap.lock,   &cx_world.grey.lock};
+                               cx_finalize_lock(),        &cx_world.types.lock,  cx_unbarriered_lock(),  &cx_world.handles.lock,
+                               &cx_world.heap.large.lock, &cx_world.heap.lock,   &cx_world.mark_queue.lock};
     const int count = sizeof locks / sizeof locks[0];
     for (int i = 0; i < count && lock; i++) cx_mutex_lock(locks[i]);
     for (int i = count - 1; i >= 0 && !lock; i--) cx_mutex_unlock(locks[i]);
@@ -160,7 +160,7 @@ static void runtime_fork_child(void)
         cx_registry_fork_child(&cx_world.registry, self);
         cx_heap_fork_child(&cx_world.heap);
         if (self != NULL) cx_tlab_fork_child(&self->tlab, &cx_world.heap);
-        cx_grey_fork_child(&cx_world.grey);
+        cx_mark_queue_fork_child(&cx_world.mark_queue);
         cx_weak_fork_child();
         cx_finalize_fork_child();
         cx_limit_init();
@@ -250,9 +250,9 @@ int cx_runtime_init(const coex_gc_config *config)
     cx_mutex_lock(&cx_world.life);
     int code = cx_runtime_is_up() ? cx_error_set(COEX_GC_EALREADY, "the runtime is initialised already") : runtime_bring_up(config);
     if (code == COEX_GC_OK) {
-        code = cx_attach_self_locked() ? runtime_run_hooks() : cx_error_code();
+        code = cx_thread_attach_self_locked() ? runtime_run_hooks() : cx_error_code();
         if (code != COEX_GC_OK) {
-            if (cx_thread_self() != NULL) cx_detach_self_locked(cx_thread_self());
+            if (cx_thread_self() != NULL) cx_thread_detach_self_locked(cx_thread_self());
             cx_collector_close();
             runtime_bring_down();
         }

@@ -91,7 +91,7 @@ static enum alloc_outcome alloc_try(struct cx_thread *self, const struct alloc_r
     coex_handle handle = alloc_take_handle(self);
     *header = handle | (uint64_t)request->type->id << COEX_GC_TYPE_SHIFT;
     cx_aptr_store_release(cx_aptr_at(&cx_world.handles.table[handle]), header + 1);
-    CX_POINT("alloc-slot-stored");
+    CX_SCHEDULE_POINT("alloc-slot-stored");
     if (CX_UNLIKELY(self->claim.pages != NULL)) cx_heap_settle_large(&cx_world.heap, &self->claim);
     /* Without a place in the list it would die in silence: then it is garbage from birth, and the answer is "no memory". */
     if (CX_UNLIKELY(request->type->descriptor->finalize != NULL) && !cx_finalize_add(cx_handle_tag(&cx_world.handles, handle)))
@@ -129,7 +129,7 @@ void cx_alloc_collect_self(struct cx_thread *self)
 /* Waits for a full cycle that starts now. Handles come back one cycle later: for them, waits for two. */
 static void alloc_wait(struct cx_thread *self, enum alloc_outcome outcome)
 {
-    CX_POINT("limit-waits");
+    CX_SCHEDULE_POINT("limit-waits");
     cx_alloc_collect_self(self);
     if (outcome == ALLOC_NO_HANDLES) cx_alloc_collect_self(self);
 }

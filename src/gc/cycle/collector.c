@@ -110,7 +110,7 @@ static void collector_trim_gct(struct cx_collector *collector)
         more = cx_heap_trim_some_gct(&cx_world.heap, 0, &budget) || cx_heap_trim_large_gct(&cx_world.heap, &budget) ||
                cx_handles_trim_gct(&cx_world.handles, &budget);
         cx_budget_check(&budget, "trim at rest");
-        CX_POINT("trimmed-a-slice");
+        CX_SCHEDULE_POINT("trimmed-a-slice");
         collector_let_fork_through_gct(collector);
     }
     cx_mutex_unlock(&collector->role);
@@ -365,7 +365,7 @@ void cx_collector_fork_child(void)
     /* Nobody else is here: locks and conditions that other threads slept on are made anew. */
     collector_init_locks(collector);
     collector->cycle = (struct cx_cycle){.epoch = epoch};
-    cx_record_fork_child();
+    cx_root_record_fork_child();
     collector->has_thread = false;
     collector->waiters = 0;
     collector->visits = NULL;

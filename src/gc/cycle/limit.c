@@ -36,7 +36,7 @@ bool cx_limit_stand(struct cx_limit_place *place)
         cx_limit.last = cx_limit.last->next = place;
     cx_latch_release(&cx_limit.latch);
     if (closing || head) return head;
-    CX_POINT("limit-in-line");
+    CX_SCHEDULE_POINT("limit-in-line");
     while (!cx_parker_wait(&place->turn, UINT64_MAX)) {
     }
     return !place->closed;

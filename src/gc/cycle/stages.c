@@ -37,7 +37,7 @@ static void cycle_publish_gct(struct cx_cycle *cycle, enum cx_request kind, enum
     cx_mutex_unlock(&registry->lock);
     cx_budget_forgive(&cycle->budget, (uint64_t)count * CX_COST_ENTRY); /* INV-BUDGET-1: nobody may come or go in between */
     cycle->asked = true;
-    CX_POINT("handshake-published");
+    CX_SCHEDULE_POINT("handshake-published");
 }
 
 /* Names a thread that has not answered for safepoint_warn_ms, once a request. */
@@ -85,7 +85,7 @@ static enum cx_progress cycle_handshake_gct(struct cx_cycle *cycle, enum cx_requ
         cycle_publish_gct(cycle, kind, phase);
         return CX_PROGRESS_MORE;
     }
-    CX_POINT("await-answers");
+    CX_SCHEDULE_POINT("await-answers");
     enum cx_progress progress = cycle_look_at_answers_gct(cycle);
     if (progress != CX_PROGRESS_DONE) return progress;
     cycle->asked = false;
@@ -102,11 +102,11 @@ static enum cx_progress cycle_clear_gct(struct cx_cycle *cycle)
         cx_event_emit(&cx_world.events, CX_EVENT_CYCLE_BEGIN, cx_a64_load_relaxed(&cx_world.cycle),
                       cx_a64_load_relaxed(&cx_world.heap.used));
     }
-    if (cx_sweep_clear_gct(&cycle->clear, &cycle->budget) || cx_grey_drop_some_gct(&cx_world.grey, &cycle->budget) ||
+    if (cx_sweep_clear_gct(&cycle->clear, &cycle->budget) || cx_mark_queue_drop_some_gct(&cx_world.mark_queue, &cycle->budget) ||
         !cx_weak_begin_gct(&cycle->budget))
         return CX_PROGRESS_MORE;
     cx_marker_init(&cycle->marker);
-    CX_POINT("cycle-cleared");
+    CX_SCHEDULE_POINT("cycle-cleared");
     return CX_PROGRESS_DONE;
 }
 
@@ -124,7 +124,7 @@ static enum cx_progress cycle_roots_gct(struct cx_cycle *cycle)
     cx_pace_cycle_begun_gct();
     cycle->mark_begin_ns = cx_os_now_ns();
     cx_a32_store_release(&cx_world.phase, CX_PHASE_MARK);
-    CX_POINT("mark-begins");
+    CX_SCHEDULE_POINT("mark-begins");
     cycle->cursor = (struct cx_mark_cursor){0};
     return CX_PROGRESS_DONE;
 }
@@ -172,7 +172,7 @@ static enum cx_progress cycle_flush_gct(struct cx_cycle *cycle)
     if (cx_mark_some_gct(&cycle->marker, &cycle->budget)) return CX_PROGRESS_MORE;
     cycle->stats.flushes++;
     if (cycle_marked(cycle) == cycle->marked_before && cx_weak_decide_gct(cycle->gets_before)) { /* INV-FLUSH-1, INV-WEAK-2 */
-        CX_POINT("weak-decided");
+        CX_SCHEDULE_POINT("weak-decided");
         return CX_PROGRESS_DONE;
     }
     cycle->at = 0;
@@ -190,7 +190,7 @@ static enum cx_progress cycle_clear_weak_gct(struct cx_cycle *cycle)
 static enum cx_progress cycle_revive_gct(struct cx_cycle *cycle)
 {
     if (cx_finalize_revive_gct(&cycle->marker, &cycle->budget)) return CX_PROGRESS_MORE;
-    CX_POINT("revived");
+    CX_SCHEDULE_POINT("revived");
     return CX_PROGRESS_DONE;
 }
 
@@ -222,7 +222,7 @@ static enum cx_progress cycle_verify_gct(struct cx_cycle *cycle)
 
 static enum cx_progress cycle_visit_gct(struct cx_cycle *cycle)
 {
-    if (cx_witness_is_on() && cycle->at == 0) cx_witness_look_gct();
+    if (cx_unbarriered_is_on() && cycle->at == 0) cx_unbarriered_look_gct();
     cycle->at = 1;
     struct cx_visit *visit = cycle->visits;
     if (visit != NULL) {
@@ -231,10 +231,10 @@ static enum cx_progress cycle_visit_gct(struct cx_cycle *cycle)
         cycle->visits = visit->next;
         return CX_PROGRESS_MORE;
     }
-    if (cx_record_end_gct(&cycle->budget)) return CX_PROGRESS_MORE;
+    if (cx_root_record_end_gct(&cycle->budget)) return CX_PROGRESS_MORE;
     cycle->sweep_begin_ns = cx_os_now_ns();
     cx_a32_store_release(&cx_world.phase, CX_PHASE_SWEEP);
-    CX_POINT("sweep-begins");
+    CX_SCHEDULE_POINT("sweep-begins");
     return CX_PROGRESS_DONE;
 }
 
@@ -249,7 +249,7 @@ static enum cx_progress cycle_sweep_lines_gct(struct cx_cycle *cycle)
 {
     if (cycle->at == 0) cx_heap_sweep_begin_gct(&cx_world.heap);
     cycle->at = 1;
-    CX_POINT("sweep-lines");
+    CX_SCHEDULE_POINT("sweep-lines");
     while (cx_budget_is_left(&cycle->budget)) {
         if (!cx_heap_sweep_some(&cx_world.heap, &cycle->budget)) {
             cx_heap_sweep_end_gct(&cx_world.heap);
@@ -317,7 +317,7 @@ void cx_cycle_begin_gct(struct cx_cycle *cycle, struct cx_visit *visits)
     *cycle = (struct cx_cycle){.epoch = epoch, .visits = visits};
     cx_a64_add_relaxed(&cx_world.cycle, 1);
     for (const struct cx_visit *visit = visits; visit != NULL; visit = visit->next) {
-        if (visit->stacks) cx_record_begin_gct();
+        if (visit->stacks) cx_root_record_begin_gct();
     }
 }
 

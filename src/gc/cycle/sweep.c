@@ -18,8 +18,8 @@ static uint64_t sweep_slots(uint64_t word, uint64_t dead, uint64_t *large_bytes)
         objects++;
         if (cx_event_wants(&cx_world.events, 2))
             cx_world.events.tell(CX_DETAIL_RECLAIMED, word * 64 + (uint64_t)__builtin_ctzll(dead), (uintptr_t)payload);
-        if (CX_UNLIKELY(cx_world.handles.graves.grave != NULL))
-            cx_grave_dig(&cx_world.handles.graves, word * 64 + (uint64_t)__builtin_ctzll(dead),
+        if (CX_UNLIKELY(cx_world.handles.stale.entry != NULL))
+            cx_stale_history_add(&cx_world.handles.stale, word * 64 + (uint64_t)__builtin_ctzll(dead),
                          cx_header_type(*cx_header_of(payload)), cx_a64_load_relaxed(&cx_world.cycle));
         cx_aptr_store_relaxed(slot, NULL);
         if (CX_UNLIKELY(cx_large_contains(&cx_world.heap.large, payload)))
@@ -33,7 +33,7 @@ static void sweep_word(struct cx_handles *handles, uint64_t word, struct cx_swep
     cx_budget_spend(budget, CX_COST_SWEEP_WORD);
     uint64_t allocated = cx_a64_load_acquire(&handles->allocated[word]); /* before the others: INV-HANDLE-2 */
     if (allocated == 0) return;
-    CX_POINT("sweep-between-allocated-and-born");
+    CX_SCHEDULE_POINT("sweep-between-allocated-and-born");
     uint64_t before = cx_a64_load_relaxed(&handles->retired[word]);
     uint64_t live = cx_a64_load_relaxed(&handles->marked[word]) | cx_a64_load_relaxed(&handles->born[word]);
     uint64_t dead = allocated & ~(live | before);
@@ -70,7 +70,7 @@ bool cx_sweep_handles_gct(uint64_t *at, struct cx_swept *swept, struct cx_budget
     uint64_t words = cx_a64_load_acquire(&handles->top); /* what is claimed above it from now on is born: INV-HANDLE-5 */
     while (cx_budget_is_left(budget)) {
         if (CX_UNLIKELY(cx_large_has_retired(&cx_world.heap.large))) {
-            CX_POINT("sweep-before-discard");
+            CX_SCHEDULE_POINT("sweep-before-discard");
             cx_heap_give_retired_gct(&cx_world.heap, budget);
         } else if (*at < words) {
             sweep_word(handles, (*at)++, swept, budget);
@@ -88,7 +88,7 @@ bool cx_sweep_handles_gct(uint64_t *at, struct cx_swept *swept, struct cx_budget
 bool cx_sweep_clear_gct(struct cx_sweep_clear *clear, struct cx_budget *budget)
 {
     struct cx_handles *handles = &cx_world.handles;
-    bool spilled = cx_a32_load_acquire(&cx_world.grey.spilled) != 0;
+    bool spilled = cx_a32_load_acquire(&cx_world.mark_queue.spilled) != 0;
     if (clear->at == 0) {
         clear->words = cx_a64_load_acquire(&handles->top);
         clear->blocks = cx_a32_load_acquire(&cx_world.heap.count);
@@ -96,7 +96,7 @@ bool cx_sweep_clear_gct(struct cx_sweep_clear *clear, struct cx_budget *budget)
     for (; clear->at < clear->words && cx_budget_is_left(budget); clear->at++) {
         cx_a64_store_relaxed(&handles->born[clear->at], 0);
         cx_a64_store_relaxed(&handles->marked[clear->at], 0);
-        if (CX_UNLIKELY(spilled)) cx_a64_store_relaxed(&handles->grey[clear->at], 0);
+        if (CX_UNLIKELY(spilled)) cx_a64_store_relaxed(&handles->spilled[clear->at], 0);
         cx_budget_spend(budget, CX_COST_WORD);
     }
     for (; clear->at < clear->words + clear->blocks && cx_budget_is_left(budget); clear->at++) {
@@ -104,6 +104,6 @@ bool cx_sweep_clear_gct(struct cx_sweep_clear *clear, struct cx_budget *budget)
         cx_budget_spend(budget, 2 * CX_LINE_WORDS * CX_COST_WORD);
     }
     if (clear->at < clear->words + clear->blocks) return true;
-    cx_a32_store_relaxed(&cx_world.grey.spilled, 0);
+    cx_a32_store_relaxed(&cx_world.mark_queue.spilled, 0);
     return false;
 }

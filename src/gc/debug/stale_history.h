@@ -5,8 +5,8 @@
  * A site is written by the thread that allocates, the rest by the collector when it clears the slot. A generation is read by whoever
  * looks at a handle; all else for a report, after a handle was found to be stale.
  *
- * INV-GRAVE-1  The generation of a handle changes when its object goes and at no other time, before its slot is NULL: who finds a slot
- *              filled, and his handle's generation in the grave, has the object that the handle was given out for. */
+ * INV-STALE-1  The generation of a handle changes when its object goes and at no other time, before its slot is NULL: who finds a slot
+ *              filled, and his handle's generation in the entry, has the object that the handle was given out for. */
 #ifndef CX_GC_DEBUG_STALE_HISTORY_H
 #define CX_GC_DEBUG_STALE_HISTORY_H
 
@@ -14,34 +14,34 @@
 #include "base/report.h"
 #include "gc/heap/type.h"
 
-struct cx_grave {
+struct cx_stale_entry {
     cx_a64 death;      /* cycle << 20 | type; 0: none. W: collector, relaxed */
     cx_aptr site;      /* return address of the last allocation. W: owner of the handle, relaxed */
     cx_a32 generation; /* objects that had this handle and are gone. W: collector, relaxed */
 };
 
-struct cx_graves {
+struct cx_stale_history {
     cx_range range;
-    struct cx_grave *grave; /* one for each handle; NULL: off. Constant */
+    struct cx_stale_entry *entry; /* one for each handle; NULL: off. Constant */
     cx_a64 count;           /* handles that have one. W: init, growth of the table, release. R: acquire */
 };
 
-/* If there is no memory for all handles, the first ones have graves. */
-void cx_graves_init(struct cx_graves *graves, uint64_t handles, uint64_t most);
-void cx_graves_fini(struct cx_graves *graves);
+/* If there is no memory for all handles, the first ones have history. */
+void cx_stale_history_init(struct cx_stale_history *history, uint64_t handles, uint64_t most);
+void cx_stale_history_fini(struct cx_stale_history *history);
 /* The table has grown. */
-void cx_graves_cover(struct cx_graves *graves, uint64_t handles);
+void cx_stale_history_cover(struct cx_stale_history *history, uint64_t handles);
 
-void cx_grave_note_site(struct cx_graves *graves, coex_handle handle, const void *site);
-void cx_grave_dig(struct cx_graves *graves, uint64_t index, uint32_t type, uint64_t cycle);
+void cx_stale_history_note_site(struct cx_stale_history *history, coex_handle handle, const void *site);
+void cx_stale_history_add(struct cx_stale_history *history, uint64_t index, uint32_t type, uint64_t cycle);
 
-static inline uint32_t cx_grave_generation(const struct cx_graves *graves, uint64_t index)
+static inline uint32_t cx_stale_history_generation(const struct cx_stale_history *history, uint64_t index)
 {
-    if (graves->grave == NULL || index >= cx_a64_load_acquire(&graves->count)) return 0;
-    return cx_a32_load_relaxed(&graves->grave[index].generation) & ((1u << CX_GENERATION_BITS) - 1);
+    if (history->entry == NULL || index >= cx_a64_load_acquire(&history->count)) return 0;
+    return cx_a32_load_relaxed(&history->entry[index].generation) & ((1u << CX_GENERATION_BITS) - 1);
 }
 
 /* What to say of a handle that names no object: "handle 17 names no object", and all that is known. Of this thread, until its next call. */
-const char *cx_grave_text(const struct cx_graves *graves, const struct cx_types *types, coex_handle handle);
+const char *cx_stale_history_text(const struct cx_stale_history *history, const struct cx_types *types, coex_handle handle);
 
 #endif

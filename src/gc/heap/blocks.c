@@ -249,7 +249,7 @@ void *cx_heap_take_large(struct cx_heap *heap, uint64_t bytes, struct cx_heap_cl
     claim->pages = pages;
     cx_mutex_unlock(&heap->large.lock);
     if (pages == NULL) return NULL;
-    CX_POINT("large-claimed");
+    CX_SCHEDULE_POINT("large-claimed");
     if (dirty) cx_large_zero(&heap->large, pages, bytes);
     cx_a64_add_relaxed(&heap->granted, 1);
     cx_a64_add_relaxed(&heap->taken, rounded);

@@ -47,7 +47,7 @@ int cx_handles_init(struct cx_handles *handles, uint64_t initial, uint64_t max)
         max = max < entries ? max : entries;
     }
     cx_a64 **maps[CX_BITMAPS] = {&handles->allocated, &handles->marked,  &handles->born,     &handles->retired,
-                                 &handles->grey,      &handles->watched, &handles->available};
+                                 &handles->spilled,      &handles->watched, &handles->available};
     for (int i = 0; i < CX_BITMAPS && good; i++) {
         size_t bytes = handle_bitmap_bytes(i, max);
         good = cx_range_reserve(&handles->bit_ranges[i], bytes, bytes);
@@ -96,7 +96,7 @@ static bool handles_grow_locked(struct cx_handles *handles)
     if (step == 0) return false;
     uint64_t next = now + step;
     handles_open_words(handles, now, next);
-    cx_graves_cover(&handles->graves, next);
+    cx_stale_history_cover(&handles->stale, next);
     cx_a64_store_release(&handles->committed, next);
     cx_a64_add_relaxed(&handles->growths, 1);
     return true;
@@ -119,7 +119,7 @@ static void handles_take_word_locked(struct cx_handles *handles, struct cx_held 
     handles_raise_top_locked(handles, word + 1);
     CX_CHECK("INV-HANDLE-2", (cx_a64_load_relaxed(&handles->born[word]) & free) == 0);
     if (black) cx_a64_or_relaxed(&handles->born[word], free);
-    CX_POINT("handle-claim-between-born-and-allocated");
+    CX_SCHEDULE_POINT("handle-claim-between-born-and-allocated");
     cx_a64_or_release(&handles->allocated[word], free);
     held->word[held->count] = word;
     held->bits[held->count] = free;
@@ -235,7 +235,7 @@ bool cx_handles_trim_gct(struct cx_handles *handles, struct cx_budget *budget)
     uint64_t from, to;
     cx_budget_spend(budget, CX_COST_LOCK);
     if (!handles_take_piece(handles, &from, &to)) return false;
-    CX_POINT("handles-piece-taken");
+    CX_SCHEDULE_POINT("handles-piece-taken");
     cx_os_discard(&handles->table[from], (size_t)(to - from) * sizeof(void *));
     for (int i = 0; i < CX_BITMAPS - 1; i++)
         cx_os_discard(handles->bit_ranges[i].base + handle_bitmap_bytes(i, from), handle_bitmap_bytes(i, to - from));

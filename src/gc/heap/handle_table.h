@@ -54,10 +54,10 @@ struct cx_handles {
     cx_a64 *marked;
     cx_a64 *born;
     cx_a64 *retired;
-    cx_a64 *grey;
+    cx_a64 *spilled;
     cx_a64 *watched;
     cx_a64 *available;
-    struct cx_graves graves;     /* debugging: generations, and what is known of the dead */
+    struct cx_stale_history stale;     /* debugging: generations, and what is known of the dead */
     uint64_t max;                /* handles, a multiple of 4,096 */
     bool hoard;                  /* debugging: retired handles stay so until there are no others. Constant */
     cx_a32 wanted;               /* ... but so many sweeps recycle all they can: a claim has found none. W: claim; collector */
@@ -141,11 +141,11 @@ static inline void *cx_handle_payload(const struct cx_handles *handles, coex_han
 static inline coex_handle cx_handle_tag(const struct cx_handles *handles, uint64_t index)
 {
     return CX_CHECKED
-               ? cx_index_of(index) | (uint64_t)cx_grave_generation(&handles->graves, cx_index_of(index)) << COEX_GC_HANDLE_BITS
+               ? cx_index_of(index) | (uint64_t)cx_stale_history_generation(&handles->stale, cx_index_of(index)) << COEX_GC_HANDLE_BITS
                : index;
 }
 
-/* Does the word name an object now? Reads within the tables only, whatever the word. INV-GRAVE-1 */
+/* Does the word name an object now? Reads within the tables only, whatever the word. INV-STALE-1 */
 static inline bool cx_handle_is_object(const struct cx_handles *handles, uint64_t word)
 {
     uint64_t index = CX_CHECKED && word < CX_HANDLE_LIMIT ? cx_index_of(word) : word;

@@ -12,8 +12,8 @@ enum {
 
 struct cx_roots {
     cx_mutex lock;
-    struct cx_table cells; /* address of the cell -> nothing */
-    struct cx_table pins;  /* handle << 1 (a key is not 1) -> count */
+    struct cx_hash_table cells; /* address of the cell -> nothing */
+    struct cx_hash_table pins;  /* handle << 1 (a key is not 1) -> count */
     uint64_t pin_count;
 };
 
@@ -23,8 +23,8 @@ int cx_roots_init(void)
 {
     struct cx_roots *roots = &roots_state;
     *roots = (struct cx_roots){0};
-    if (!cx_table_init(&roots->cells) || !cx_table_init(&roots->pins)) {
-        cx_table_fini(&roots->cells);
+    if (!cx_hash_table_init(&roots->cells) || !cx_hash_table_init(&roots->pins)) {
+        cx_hash_table_fini(&roots->cells);
         return cx_error_set(COEX_GC_ENOMEM, "no memory for global roots");
     }
     cx_mutex_init(&roots->lock, CX_RANK_ROOTS);
@@ -37,8 +37,8 @@ void cx_roots_fini(void)
     struct cx_roots *roots = cx_world.roots;
     cx_world.roots = NULL;
     cx_mutex_fini(&roots->lock);
-    cx_table_fini(&roots->pins);
-    cx_table_fini(&roots->cells);
+    cx_hash_table_fini(&roots->pins);
+    cx_hash_table_fini(&roots->cells);
 }
 
 static uint64_t roots_cell_value(uint64_t cell) { return cx_a64_load_acquire(cx_a64_at((const void *)(uintptr_t)cell)); }
@@ -48,7 +48,7 @@ int cx_roots_add_self(struct cx_thread *self, coex_handle *where)
 {
     struct cx_roots *roots = cx_world.roots;
     cx_mutex_lock(&roots->lock);
-    bool added = cx_table_put(&roots->cells, (uint64_t)(uintptr_t)where) != NULL;
+    bool added = cx_hash_table_put(&roots->cells, (uint64_t)(uintptr_t)where) != NULL;
     cx_mutex_unlock(&roots->lock);
     if (!added) return cx_error_set(COEX_GC_ENOMEM, "no memory for another global root");
     cx_barrier_root_added_self(self, cx_a64_load_acquire(cx_a64_at(where)));
@@ -60,9 +60,9 @@ void cx_roots_remove_self(struct cx_thread *self, coex_handle *where)
     struct cx_roots *roots = cx_world.roots;
     /* Before it is gone: the collector may not have read it yet. */
     cx_barrier_root_removed_self(self, cx_a64_load_acquire(cx_a64_at(where)));
-    CX_POINT("root-remove-shaded");
+    CX_SCHEDULE_POINT("root-remove-shaded");
     cx_mutex_lock(&roots->lock);
-    cx_table_remove(&roots->cells, (uint64_t)(uintptr_t)where);
+    cx_hash_table_remove(&roots->cells, (uint64_t)(uintptr_t)where);
     cx_mutex_unlock(&roots->lock);
 }
 
@@ -70,7 +70,7 @@ bool cx_roots_pin_self(struct cx_thread *self, coex_handle handle)
 {
     struct cx_roots *roots = cx_world.roots;
     cx_mutex_lock(&roots->lock);
-    uint64_t *count = cx_table_put(&roots->pins, handle << 1);
+    uint64_t *count = cx_hash_table_put(&roots->pins, handle << 1);
     if (count != NULL) {
         ++*count;
         roots->pin_count++;
@@ -89,10 +89,10 @@ bool cx_roots_unpin_self(struct cx_thread *self, coex_handle handle)
     struct cx_roots *roots = cx_world.roots;
     cx_barrier_root_removed_self(self, handle); /* whichever unpin is the last: a shade too many does no harm */
     cx_mutex_lock(&roots->lock);
-    uint64_t *count = cx_table_get(&roots->pins, handle << 1);
+    uint64_t *count = cx_hash_table_get(&roots->pins, handle << 1);
     if (count != NULL) {
         roots->pin_count--;
-        if (--*count == 0) cx_table_remove(&roots->pins, handle << 1);
+        if (--*count == 0) cx_hash_table_remove(&roots->pins, handle << 1);
     }
     cx_mutex_unlock(&roots->lock);
     return count != NULL;
@@ -111,7 +111,7 @@ uint64_t cx_roots_pins_of(coex_handle handle)
 {
     struct cx_roots *roots = cx_world.roots;
     cx_mutex_lock(&roots->lock);
-    const uint64_t *count = cx_table_get(&roots->pins, handle << 1);
+    const uint64_t *count = cx_hash_table_get(&roots->pins, handle << 1);
     uint64_t pins = count != NULL ? *count : 0;
     cx_mutex_unlock(&roots->lock);
     return pins;
@@ -120,7 +120,7 @@ uint64_t cx_roots_pins_of(coex_handle handle)
 /* ---------------------------------------------------------------- reading */
 
 /* The reference that an entry stands for. */
-static coex_handle roots_reference(const struct cx_roots *roots, const struct cx_table *table, const struct cx_table_entry *entry)
+static coex_handle roots_reference(const struct cx_roots *roots, const struct cx_hash_table *table, const struct cx_hash_entry *entry)
 {
     uint64_t value = table == &roots->cells ? roots_cell_value(entry->key) : entry->key >> 1;
     return cx_is_reference(value) ? value : 0;
@@ -147,14 +147,14 @@ bool cx_roots_mark_gct(struct cx_marker *marker, struct cx_mark_cursor *cursor, 
 bool cx_roots_read(struct cx_mark_cursor *cursor, bool *anew, cx_root_reader read, void *context, bool lock)
 {
     struct cx_roots *roots = cx_world.roots;
-    const struct cx_table *table = cursor->list == 0 ? &roots->cells : &roots->pins;
+    const struct cx_hash_table *table = cursor->list == 0 ? &roots->cells : &roots->pins;
     if (lock) cx_mutex_lock(&roots->lock);
     *anew = cursor->at == 0 || cursor->version != table->version;
     if (*anew) *cursor = (struct cx_mark_cursor){.list = cursor->list, .version = table->version};
     uint64_t end = cursor->at + ROOTS_PIECE < table->size ? cursor->at + ROOTS_PIECE : table->size;
     for (; cursor->at < end; cursor->at++) {
-        const struct cx_table_entry *entry = &table->entry[cursor->at];
-        coex_handle handle = cx_table_is_live(entry) ? roots_reference(roots, table, entry) : 0;
+        const struct cx_hash_entry *entry = &table->entry[cursor->at];
+        coex_handle handle = cx_hash_table_is_live(entry) ? roots_reference(roots, table, entry) : 0;
         bool cell = cursor->list == 0;
         if (handle != 0) read(context, cell ? entry->key : 0, cell ? 0 : entry->value, handle);
     }
@@ -164,10 +164,10 @@ bool cx_roots_read(struct cx_mark_cursor *cursor, bool *anew, cx_root_reader rea
     return more || cursor->list < 2;
 }
 
-static void roots_each_in(const struct cx_roots *roots, const struct cx_table *table, cx_reference_visitor visit, void *context)
+static void roots_each_in(const struct cx_roots *roots, const struct cx_hash_table *table, cx_reference_visitor visit, void *context)
 {
     for (uint64_t at = 0; at < table->size; at++) {
-        coex_handle handle = cx_table_is_live(&table->entry[at]) ? roots_reference(roots, table, &table->entry[at]) : 0;
+        coex_handle handle = cx_hash_table_is_live(&table->entry[at]) ? roots_reference(roots, table, &table->entry[at]) : 0;
         if (handle != 0) visit(context, 0, handle);
     }
 }

@@ -4,179 +4,179 @@
 #include "base/schedule_point.h"
 #include "gc/error.h"
 
-int cx_grey_init(struct cx_grey *grey, struct cx_handles *handles)
+int cx_mark_queue_init(struct cx_mark_queue *queue, struct cx_handles *handles)
 {
-    *grey = (struct cx_grey){.handles = handles, .most_chunks = UINT64_MAX};
+    *queue = (struct cx_mark_queue){.handles = handles, .most_chunks = UINT64_MAX};
     /* Room for every handle once; more never helps, since the bitmap takes what does not fit. */
-    if (!cx_range_reserve(&grey->range, (size_t)handles->max * 8 + CX_CHUNK_BYTES, (size_t)1 << 20))
+    if (!cx_range_reserve(&queue->range, (size_t)handles->max * 8 + CX_CHUNK_BYTES, (size_t)1 << 20))
         return cx_error_set(COEX_GC_ENOMEM, "no address space for grey handles");
-    cx_mutex_init(&grey->lock, CX_RANK_GREY);
+    cx_mutex_init(&queue->lock, CX_RANK_MARK_QUEUE);
     return COEX_GC_OK;
 }
 
-void cx_grey_fini(struct cx_grey *grey)
+void cx_mark_queue_fini(struct cx_mark_queue *queue)
 {
-    cx_mutex_fini(&grey->lock);
-    cx_range_release(&grey->range);
+    cx_mutex_fini(&queue->lock);
+    cx_range_release(&queue->range);
 }
 
-static struct cx_chunk *grey_make_locked(struct cx_grey *grey)
+static struct cx_chunk *mark_queue_make_locked(struct cx_mark_queue *queue)
 {
-    size_t end = (size_t)(grey->chunks + 1) * CX_CHUNK_BYTES;
-    if (grey->chunks == grey->most_chunks) return NULL;
-    size_t ahead = grey->range.committed * 2;
-    if (end > grey->range.committed && !cx_range_commit(&grey->range, ahead > end && ahead <= grey->range.reserved ? ahead : end))
+    size_t end = (size_t)(queue->chunks + 1) * CX_CHUNK_BYTES;
+    if (queue->chunks == queue->most_chunks) return NULL;
+    size_t ahead = queue->range.committed * 2;
+    if (end > queue->range.committed && !cx_range_commit(&queue->range, ahead > end && ahead <= queue->range.reserved ? ahead : end))
         return NULL;
-    return (struct cx_chunk *)(void *)(grey->range.base + grey->chunks++ * CX_CHUNK_BYTES);
+    return (struct cx_chunk *)(void *)(queue->range.base + queue->chunks++ * CX_CHUNK_BYTES);
 }
 
-struct cx_chunk *cx_grey_take_empty(struct cx_grey *grey)
+struct cx_chunk *cx_mark_queue_take_empty(struct cx_mark_queue *queue)
 {
-    cx_mutex_lock(&grey->lock);
-    struct cx_chunk *chunk = grey->free;
+    cx_mutex_lock(&queue->lock);
+    struct cx_chunk *chunk = queue->free;
     if (chunk != NULL)
-        grey->free = chunk->next;
+        queue->free = chunk->next;
     else
-        chunk = grey_make_locked(grey);
-    cx_mutex_unlock(&grey->lock);
+        chunk = mark_queue_make_locked(queue);
+    cx_mutex_unlock(&queue->lock);
     if (chunk != NULL) chunk->count = 0;
     return chunk;
 }
 
-void cx_grey_give_empty(struct cx_grey *grey, struct cx_chunk *chunk)
+void cx_mark_queue_give_empty(struct cx_mark_queue *queue, struct cx_chunk *chunk)
 {
     if (chunk == NULL) return;
-    cx_mutex_lock(&grey->lock);
-    chunk->next = grey->free;
-    grey->free = chunk;
-    cx_mutex_unlock(&grey->lock);
+    cx_mutex_lock(&queue->lock);
+    chunk->next = queue->free;
+    queue->free = chunk;
+    cx_mutex_unlock(&queue->lock);
 }
 
-void cx_grey_give_full(struct cx_grey *grey, struct cx_chunk *chunk)
+void cx_mark_queue_give_full(struct cx_mark_queue *queue, struct cx_chunk *chunk)
 {
-    cx_mutex_lock(&grey->lock);
-    chunk->next = grey->full;
-    grey->full = chunk;
-    cx_a64_store_release(&grey->full_count, cx_a64_load_relaxed(&grey->full_count) + 1);
-    cx_mutex_unlock(&grey->lock);
+    cx_mutex_lock(&queue->lock);
+    chunk->next = queue->full;
+    queue->full = chunk;
+    cx_a64_store_release(&queue->full_count, cx_a64_load_relaxed(&queue->full_count) + 1);
+    cx_mutex_unlock(&queue->lock);
 }
 
-static struct cx_chunk *grey_pop_full_locked(struct cx_grey *grey)
+static struct cx_chunk *mark_queue_pop_full_locked(struct cx_mark_queue *queue)
 {
-    struct cx_chunk *chunk = grey->full;
+    struct cx_chunk *chunk = queue->full;
     if (chunk != NULL) {
-        grey->full = chunk->next;
-        cx_a64_store_release(&grey->full_count, cx_a64_load_relaxed(&grey->full_count) - 1);
+        queue->full = chunk->next;
+        cx_a64_store_release(&queue->full_count, cx_a64_load_relaxed(&queue->full_count) - 1);
     }
     return chunk;
 }
 
-struct cx_chunk *cx_grey_take_full(struct cx_grey *grey)
+struct cx_chunk *cx_mark_queue_take_full(struct cx_mark_queue *queue)
 {
-    if (cx_a64_load_acquire(&grey->full_count) == 0) return NULL;
-    cx_mutex_lock(&grey->lock);
-    struct cx_chunk *chunk = grey_pop_full_locked(grey);
-    cx_mutex_unlock(&grey->lock);
+    if (cx_a64_load_acquire(&queue->full_count) == 0) return NULL;
+    cx_mutex_lock(&queue->lock);
+    struct cx_chunk *chunk = mark_queue_pop_full_locked(queue);
+    cx_mutex_unlock(&queue->lock);
     return chunk;
 }
 
-struct cx_chunk *cx_grey_begin_assist(struct cx_grey *grey)
+struct cx_chunk *cx_mark_queue_begin_assist(struct cx_mark_queue *queue)
 {
-    if (cx_a64_load_acquire(&grey->full_count) == 0) return NULL;
-    cx_mutex_lock(&grey->lock);
-    struct cx_chunk *chunk = grey_pop_full_locked(grey);
-    if (chunk != NULL) grey->assistants++;
-    cx_mutex_unlock(&grey->lock);
+    if (cx_a64_load_acquire(&queue->full_count) == 0) return NULL;
+    cx_mutex_lock(&queue->lock);
+    struct cx_chunk *chunk = mark_queue_pop_full_locked(queue);
+    if (chunk != NULL) queue->assistants++;
+    cx_mutex_unlock(&queue->lock);
     return chunk;
 }
 
-void cx_grey_end_assist(struct cx_grey *grey)
+void cx_mark_queue_end_assist(struct cx_mark_queue *queue)
 {
-    cx_mutex_lock(&grey->lock);
-    grey->assistants--;
-    cx_mutex_unlock(&grey->lock);
+    cx_mutex_lock(&queue->lock);
+    queue->assistants--;
+    cx_mutex_unlock(&queue->lock);
 }
 
-bool cx_grey_is_quiet(struct cx_grey *grey)
+bool cx_mark_queue_is_quiet(struct cx_mark_queue *queue)
 {
-    cx_mutex_lock(&grey->lock);
-    bool quiet = grey->full == NULL && grey->assistants == 0 && cx_a32_load_acquire(&grey->spilled) == 0 &&
-                 cx_a32_load_relaxed(&grey->rests) == 0;
-    cx_mutex_unlock(&grey->lock);
+    cx_mutex_lock(&queue->lock);
+    bool quiet = queue->full == NULL && queue->assistants == 0 && cx_a32_load_acquire(&queue->spilled) == 0 &&
+                 cx_a32_load_relaxed(&queue->rests) == 0;
+    cx_mutex_unlock(&queue->lock);
     return quiet;
 }
 
 /* The bit before the flag: a collector that sees the flag (and resets it) looks through the bits afterwards. */
-void cx_grey_spill(struct cx_grey *grey, coex_handle handle)
+void cx_mark_queue_spill(struct cx_mark_queue *queue, coex_handle handle)
 {
     uint64_t index = cx_index_of(handle);
-    cx_a64_or_relaxed(&grey->handles->grey[index / 64], (uint64_t)1 << (index % 64));
-    cx_a32_or_release(&grey->spilled, 1); /* an or: what others have spilled before stays released with it */
+    cx_a64_or_relaxed(&queue->handles->spilled[index / 64], (uint64_t)1 << (index % 64));
+    cx_a32_or_release(&queue->spilled, 1); /* an or: what others have spilled before stays released with it */
 }
 
-bool cx_grey_keep_rest(struct cx_grey *grey, coex_handle handle, uint64_t rest)
+bool cx_mark_queue_keep_rest(struct cx_mark_queue *queue, coex_handle handle, uint64_t rest)
 {
-    cx_mutex_lock(&grey->lock);
-    uint32_t count = cx_a32_load_relaxed(&grey->rests);
+    cx_mutex_lock(&queue->lock);
+    uint32_t count = cx_a32_load_relaxed(&queue->rests);
     bool kept = count < CX_GREY_RESTS;
     if (kept) {
-        grey->rest[count][0] = handle;
-        grey->rest[count][1] = rest;
-        cx_a32_store_release(&grey->rests, count + 1);
+        queue->rest[count][0] = handle;
+        queue->rest[count][1] = rest;
+        cx_a32_store_release(&queue->rests, count + 1);
     }
-    cx_mutex_unlock(&grey->lock);
+    cx_mutex_unlock(&queue->lock);
     return kept;
 }
 
-bool cx_grey_take_rest(struct cx_grey *grey, coex_handle *handle, uint64_t *rest)
+bool cx_mark_queue_take_rest(struct cx_mark_queue *queue, coex_handle *handle, uint64_t *rest)
 {
-    if (CX_LIKELY(cx_a32_load_acquire(&grey->rests) == 0)) return false;
-    cx_mutex_lock(&grey->lock);
-    uint32_t count = cx_a32_load_relaxed(&grey->rests);
+    if (CX_LIKELY(cx_a32_load_acquire(&queue->rests) == 0)) return false;
+    cx_mutex_lock(&queue->lock);
+    uint32_t count = cx_a32_load_relaxed(&queue->rests);
     if (count != 0) {
-        *handle = grey->rest[count - 1][0];
-        *rest = grey->rest[count - 1][1];
-        cx_a32_store_release(&grey->rests, count - 1);
+        *handle = queue->rest[count - 1][0];
+        *rest = queue->rest[count - 1][1];
+        cx_a32_store_release(&queue->rests, count - 1);
     }
-    cx_mutex_unlock(&grey->lock);
+    cx_mutex_unlock(&queue->lock);
     return count != 0;
 }
 
-bool cx_grey_next_chunk(struct cx_grey *grey, struct cx_chunk **buffer)
+bool cx_mark_queue_next_chunk(struct cx_mark_queue *queue, struct cx_chunk **buffer)
 {
-    if (*buffer != NULL) cx_grey_give_full(grey, *buffer);
-    *buffer = cx_grey_take_empty(grey);
+    if (*buffer != NULL) cx_mark_queue_give_full(queue, *buffer);
+    *buffer = cx_mark_queue_take_empty(queue);
     return *buffer != NULL;
 }
 
-void cx_grey_hand_over(struct cx_grey *grey, struct cx_chunk **buffer)
+void cx_mark_queue_hand_over(struct cx_mark_queue *queue, struct cx_chunk **buffer)
 {
     struct cx_chunk *chunk = *buffer;
     if (chunk == NULL || chunk->count == 0) return;
     *buffer = NULL;
-    cx_grey_give_full(grey, chunk);
+    cx_mark_queue_give_full(queue, chunk);
 }
 
 /* The grey bitmap is cleared with the other bitmaps (sweep.c). */
-bool cx_grey_drop_some_gct(struct cx_grey *grey, struct cx_budget *budget)
+bool cx_mark_queue_drop_some_gct(struct cx_mark_queue *queue, struct cx_budget *budget)
 {
     struct cx_chunk *chunk = NULL;
-    cx_a32_store_relaxed(&grey->assist_wanted, 0);
-    cx_a32_store_release(&grey->assist_allowed, 0); /* nobody assists between MARK and the next Start: the phase says so */
-    cx_a32_store_release(&grey->rests, 0);
-    while (cx_budget_is_left(budget) && (chunk = cx_grey_take_full(grey)) != NULL) {
-        cx_grey_give_empty(grey, chunk);
+    cx_a32_store_relaxed(&queue->assist_wanted, 0);
+    cx_a32_store_release(&queue->assist_allowed, 0); /* nobody assists between MARK and the next Start: the phase says so */
+    cx_a32_store_release(&queue->rests, 0);
+    while (cx_budget_is_left(budget) && (chunk = cx_mark_queue_take_full(queue)) != NULL) {
+        cx_mark_queue_give_empty(queue, chunk);
         cx_budget_spend(budget, 2 * CX_COST_LOCK);
     }
     return chunk != NULL;
 }
 
-void cx_grey_fork_child(struct cx_grey *grey)
+void cx_mark_queue_fork_child(struct cx_mark_queue *queue)
 {
-    grey->free = grey->full = NULL;
-    grey->chunks = 0; /* from the beginning of the range again */
-    grey->assistants = 0;
-    cx_a64_store_relaxed(&grey->full_count, 0);
-    cx_a32_store_relaxed(&grey->rests, 0);
-    cx_a32_store_relaxed(&grey->spilled, 1); /* the collector may have been reading the bitmap: the next cycle clears it */
+    queue->free = queue->full = NULL;
+    queue->chunks = 0; /* from the beginning of the range again */
+    queue->assistants = 0;
+    cx_a64_store_relaxed(&queue->full_count, 0);
+    cx_a32_store_relaxed(&queue->rests, 0);
+    cx_a32_store_relaxed(&queue->spilled, 1); /* the collector may have been reading the bitmap: the next cycle clears it */
 }

@@ -5,10 +5,10 @@
  * lost or done twice. A marked object that is not traced to its end is a *rest*: two entries that always travel together, the
  * object's handle and above it a word with CX_GREY_REST, the kind of rest, and the index to go on from.
  *
- * INV-GREY-1  Queueing can't fail: if no chunk can be had, the handle's bit is set in the handle table's grey bitmap, which the
+ * INV-QUEUE-1  Queueing can't fail: if no chunk can be had, the handle's bit is set in the handle table's grey bitmap, which the
  *             collector looks through when it has nothing else. `spilled` says that some bit is set, or was when the clearing of
  *             the bitmap began.
- * INV-GREY-3  A rest has no bit to be spilled to. If no chunk can be had, it goes to `rest`, a few places in this struct. Markers
+ * INV-QUEUE-3  A rest has no bit to be spilled to. If no chunk can be had, it goes to `rest`, a few places in this struct. Markers
  *             take from there before they take a chunk, so that each adds no more than its queues hold. */
 #ifndef CX_GC_MARKING_MARK_QUEUE_H
 #define CX_GC_MARKING_MARK_QUEUE_H
@@ -43,7 +43,7 @@ struct cx_chunk {
 };
 _Static_assert(sizeof(struct cx_chunk) == CX_CHUNK_BYTES, "a chunk fills its bytes");
 
-struct cx_grey {
+struct cx_mark_queue {
     cx_mutex lock;
     struct cx_chunk *free;           /* under the lock */
     struct cx_chunk *full;           /* under the lock */
@@ -53,49 +53,49 @@ struct cx_grey {
     cx_a32 assist_allowed;           /* W: collector release. R: mutators acquire. INV-MARK-1 */
     cx_a32 spilled;                  /* W: who spills, release; collector resets, acq_rel. R: collector */
     cx_a32 rests;                    /* W: under the lock, release. R: anyone, acquire */
-    uint64_t rest[CX_GREY_RESTS][2]; /* handle, rest; under the lock. INV-GREY-3 */
+    uint64_t rest[CX_GREY_RESTS][2]; /* handle, rest; under the lock. INV-QUEUE-3 */
     uint64_t most_chunks;            /* a limit for tests */
     uint64_t chunks;
     cx_range range;
     struct cx_handles *handles;
 };
 
-int cx_grey_init(struct cx_grey *grey, struct cx_handles *handles);
-void cx_grey_fini(struct cx_grey *grey);
+int cx_mark_queue_init(struct cx_mark_queue *queue, struct cx_handles *handles);
+void cx_mark_queue_fini(struct cx_mark_queue *queue);
 
-struct cx_chunk *cx_grey_take_empty(struct cx_grey *grey); /* NULL: no memory */
-void cx_grey_give_empty(struct cx_grey *grey, struct cx_chunk *chunk);
-void cx_grey_give_full(struct cx_grey *grey, struct cx_chunk *chunk);
-struct cx_chunk *cx_grey_take_full(struct cx_grey *grey); /* NULL: none */
-/* INV-GREY-2  The collector ends a round only when the list is empty and nobody is assisting: an assistant counts from the moment it
+struct cx_chunk *cx_mark_queue_take_empty(struct cx_mark_queue *queue); /* NULL: no memory */
+void cx_mark_queue_give_empty(struct cx_mark_queue *queue, struct cx_chunk *chunk);
+void cx_mark_queue_give_full(struct cx_mark_queue *queue, struct cx_chunk *chunk);
+struct cx_chunk *cx_mark_queue_take_full(struct cx_mark_queue *queue); /* NULL: none */
+/* INV-QUEUE-2  The collector ends a round only when the list is empty and nobody is assisting: an assistant counts from the moment it
  *             takes its first chunk (same critical section) until it has handed back what it did not trace. */
-struct cx_chunk *cx_grey_begin_assist(struct cx_grey *grey); /* NULL: nothing to do, nothing begun */
-void cx_grey_end_assist(struct cx_grey *grey);
-bool cx_grey_is_quiet(struct cx_grey *grey);
-void cx_grey_spill(struct cx_grey *grey, coex_handle handle);
-/* Keeps a rest for which there is no chunk, INV-GREY-3. Returns false if there is no place. */
-bool cx_grey_keep_rest(struct cx_grey *grey, coex_handle handle, uint64_t rest);
+struct cx_chunk *cx_mark_queue_begin_assist(struct cx_mark_queue *queue); /* NULL: nothing to do, nothing begun */
+void cx_mark_queue_end_assist(struct cx_mark_queue *queue);
+bool cx_mark_queue_is_quiet(struct cx_mark_queue *queue);
+void cx_mark_queue_spill(struct cx_mark_queue *queue, coex_handle handle);
+/* Keeps a rest for which there is no chunk, INV-QUEUE-3. Returns false if there is no place. */
+bool cx_mark_queue_keep_rest(struct cx_mark_queue *queue, coex_handle handle, uint64_t rest);
 /* Takes one. Returns false if there is none. */
-bool cx_grey_take_rest(struct cx_grey *grey, coex_handle *handle, uint64_t *rest);
+bool cx_mark_queue_take_rest(struct cx_mark_queue *queue, coex_handle *handle, uint64_t *rest);
 /* Drops chunks of the list and rests: a full cycle starts from its roots. Returns true if there are more. */
-bool cx_grey_drop_some_gct(struct cx_grey *grey, struct cx_budget *budget);
+bool cx_mark_queue_drop_some_gct(struct cx_mark_queue *queue, struct cx_budget *budget);
 
 /* Nobody has a chunk any more but this thread, which has let go of its own. */
-void cx_grey_fork_child(struct cx_grey *grey);
+void cx_mark_queue_fork_child(struct cx_mark_queue *queue);
 
 /* One more chunk for *buffer, whose full one, if any, goes to the list. False: no memory, *buffer is NULL then. */
-bool cx_grey_next_chunk(struct cx_grey *grey, struct cx_chunk **buffer);
+bool cx_mark_queue_next_chunk(struct cx_mark_queue *queue, struct cx_chunk **buffer);
 
-static inline void cx_grey_push(struct cx_grey *grey, struct cx_chunk **buffer, coex_handle handle)
+static inline void cx_mark_queue_push(struct cx_mark_queue *queue, struct cx_chunk **buffer, coex_handle handle)
 {
-    if (CX_UNLIKELY(*buffer == NULL || (*buffer)->count == CX_CHUNK_ENTRIES) && !cx_grey_next_chunk(grey, buffer)) {
-        cx_grey_spill(grey, handle);
+    if (CX_UNLIKELY(*buffer == NULL || (*buffer)->count == CX_CHUNK_ENTRIES) && !cx_mark_queue_next_chunk(queue, buffer)) {
+        cx_mark_queue_spill(queue, handle);
         return;
     }
     (*buffer)->entry[(*buffer)->count++] = handle;
 }
 
 /* Hands over what is in *buffer, if anything. */
-void cx_grey_hand_over(struct cx_grey *grey, struct cx_chunk **buffer);
+void cx_mark_queue_hand_over(struct cx_mark_queue *queue, struct cx_chunk **buffer);
 
 #endif

@@ -24,8 +24,8 @@ void cx_marker_init(struct cx_marker *marker) { *marker = (struct cx_marker){0};
 void cx_marker_fini(struct cx_marker *marker)
 {
     CX_CHECK("INV-MARK-2", marker->queued == 0);
-    cx_grey_hand_over(&cx_world.grey, &marker->chunk);
-    cx_grey_give_empty(&cx_world.grey, marker->chunk);
+    cx_mark_queue_hand_over(&cx_world.mark_queue, &marker->chunk);
+    cx_mark_queue_give_empty(&cx_world.mark_queue, marker->chunk);
     marker->chunk = NULL;
 }
 
@@ -45,7 +45,7 @@ void coex_gc_visit(coex_gc_visitor *visitor, const coex_handle *field)
 /* A made-up handle, or one whose object is gone: whoever stored it had not rooted it. */
 static void mark_stale_field(const uint64_t *field, coex_handle value)
 {
-    cx_fatal("INV-MARK-3 broken: the reference at %p of a live object: %s", (const void *)field, cx_thread_grave_text(value));
+    cx_fatal("INV-MARK-3 broken: the reference at %p of a live object: %s", (const void *)field, cx_thread_stale_text(value));
 }
 
 static inline void mark_field(struct cx_marker *marker, const uint64_t *field)
@@ -58,8 +58,8 @@ static inline void mark_field(struct cx_marker *marker, const uint64_t *field)
 
 bool cx_mark_push_rest(struct cx_marker *marker, coex_handle handle, uint64_t rest)
 {
-    if (marker->chunk == NULL || marker->chunk->count + 2 > CX_CHUNK_ENTRIES) cx_grey_next_chunk(&cx_world.grey, &marker->chunk);
-    if (marker->chunk == NULL) return cx_grey_keep_rest(&cx_world.grey, handle, rest);
+    if (marker->chunk == NULL || marker->chunk->count + 2 > CX_CHUNK_ENTRIES) cx_mark_queue_next_chunk(&cx_world.mark_queue, &marker->chunk);
+    if (marker->chunk == NULL) return cx_mark_queue_keep_rest(&cx_world.mark_queue, handle, rest);
     marker->chunk->entry[marker->chunk->count++] = handle;
     marker->chunk->entry[marker->chunk->count++] = rest;
     return true;
@@ -281,7 +281,7 @@ static bool mark_take_rest(struct cx_marker *marker, struct cx_budget *budget)
 {
     coex_handle handle;
     uint64_t rest;
-    if (!cx_grey_take_rest(&cx_world.grey, &handle, &rest)) return false;
+    if (!cx_mark_queue_take_rest(&cx_world.mark_queue, &handle, &rest)) return false;
     mark_continue(marker, handle, rest);
     mark_settle(marker, budget);
     return true;
@@ -290,9 +290,9 @@ static bool mark_take_rest(struct cx_marker *marker, struct cx_budget *budget)
 /* Another chunk of the shared list in place of the empty one. */
 static bool mark_take_chunk(struct cx_marker *marker)
 {
-    struct cx_chunk *chunk = cx_grey_take_full(&cx_world.grey);
+    struct cx_chunk *chunk = cx_mark_queue_take_full(&cx_world.mark_queue);
     if (chunk == NULL) return false;
-    cx_grey_give_empty(&cx_world.grey, marker->chunk);
+    cx_mark_queue_give_empty(&cx_world.mark_queue, marker->chunk);
     marker->chunk = chunk;
     return true;
 }
@@ -300,9 +300,9 @@ static bool mark_take_chunk(struct cx_marker *marker)
 /* The collector is between two chunks: if a mutator wants to help, it may from now on (INV-MARK-1). */
 static void mark_allow_assist_gct(struct cx_marker *marker)
 {
-    if (marker->shared || cx_a32_load_relaxed(&cx_world.grey.assist_wanted) == 0) return;
+    if (marker->shared || cx_a32_load_relaxed(&cx_world.mark_queue.assist_wanted) == 0) return;
     marker->shared = true;
-    cx_a32_store_release(&cx_world.grey.assist_allowed, 1);
+    cx_a32_store_release(&cx_world.mark_queue.assist_allowed, 1);
 }
 
 /* Reads on in the grey bitmap, and queues the first handle that was spilled there. Returns false if the bitmap is read to its end
@@ -311,16 +311,16 @@ static bool mark_take_spilled_gct(struct cx_marker *marker, struct cx_budget *bu
 {
     struct cx_handles *handles = &cx_world.handles;
     if (!marker->spilling) {
-        if (cx_a32_exchange_acq_rel(&cx_world.grey.spilled, 0) == 0) return false;
+        if (cx_a32_exchange_acq_rel(&cx_world.mark_queue.spilled, 0) == 0) return false;
         marker->spilling = true;
         marker->spill_word = 0;
     }
     uint64_t words = cx_a64_load_acquire(&handles->committed) / 64;
     for (; marker->spill_word < words && cx_budget_is_left(budget); marker->spill_word++) {
-        uint64_t bits = cx_a64_load_acquire(&handles->grey[marker->spill_word]);
+        uint64_t bits = cx_a64_load_acquire(&handles->spilled[marker->spill_word]);
         cx_budget_spend(budget, CX_COST_WORD);
         if (bits == 0) continue;
-        cx_a64_and_acq_rel(&handles->grey[marker->spill_word], ~(bits & -bits));
+        cx_a64_and_acq_rel(&handles->spilled[marker->spill_word], ~(bits & -bits));
         /* Straight into the queue, which is empty: there may be no chunk for it. */
         marker->table_queue[marker->turn % CX_MARK_QUEUE] = marker->spill_word * 64 + (uint64_t)__builtin_ctzll(bits);
         marker->queued = 1;
@@ -337,7 +337,7 @@ bool cx_mark_some_gct(struct cx_marker *marker, struct cx_budget *budget)
         if (mark_run(marker, budget)) continue; /* the budget is spent */
         cx_budget_spend(budget, CX_COST_LOCK);
         if (mark_take_rest(marker, budget) || mark_take_chunk(marker) || mark_take_spilled_gct(marker, budget)) continue;
-        if (cx_grey_is_quiet(&cx_world.grey)) /* INV-GREY-2 */
+        if (cx_mark_queue_is_quiet(&cx_world.mark_queue)) /* INV-QUEUE-2 */
             return false;
         cx_os_sleep_ns(5000); /* an assistant has the rest, and is done in some microseconds */
         return true;
@@ -362,11 +362,11 @@ static void mark_empty_queues(struct cx_marker *marker)
 bool cx_mark_assist_self(uint64_t nanoseconds, cx_a64 *marked)
 {
     struct cx_marker marker;
-    cx_a32_store_relaxed(&cx_world.grey.assist_wanted, 1);
-    if (cx_a32_load_acquire(&cx_world.grey.assist_allowed) == 0) return false;
+    cx_a32_store_relaxed(&cx_world.mark_queue.assist_wanted, 1);
+    if (cx_a32_load_acquire(&cx_world.mark_queue.assist_allowed) == 0) return false;
     cx_marker_init(&marker);
     marker.shared = true;
-    marker.chunk = cx_grey_begin_assist(&cx_world.grey);
+    marker.chunk = cx_mark_queue_begin_assist(&cx_world.mark_queue);
     if (marker.chunk == NULL) return false;
     uint64_t until = cx_os_now_ns() + nanoseconds;
     bool more = true;
@@ -378,8 +378,8 @@ bool cx_mark_assist_self(uint64_t nanoseconds, cx_a64 *marked)
     mark_empty_queues(&marker);
     cx_a64_add_relaxed(marked, marker.marked);
     cx_marker_fini(&marker);
-    CX_POINT("assist-handed-back");
-    cx_grey_end_assist(&cx_world.grey);
+    CX_SCHEDULE_POINT("assist-handed-back");
+    cx_mark_queue_end_assist(&cx_world.mark_queue);
     return true;
 }
 
@@ -389,9 +389,9 @@ static bool mark_frozen_chunk_gct(struct cx_marker *marker, struct cx_shadow *st
 {
     struct cx_span span;
     if (!cx_shadow_claim_gct(stack, &span)) return false;
-    CX_POINT("frozen-claimed");
+    CX_SCHEDULE_POINT("frozen-claimed");
     cx_shadow_check_span(stack, span, false, cx_a64_load_relaxed(&stack->thread));
-    cx_record_fill(stack, span);
+    cx_root_record_fill(stack, span);
     for (uint64_t i = span.from; i < span.to; i++) {
         coex_handle handle = cx_shadow_reference(stack, i);
         if (handle != 0 && cx_handle_is_object(&cx_world.handles, handle)) /* a local of a frame that is gone may hold anything */
@@ -409,7 +409,7 @@ static bool mark_freeze_suspended_gct(struct cx_shadow *stack)
     uint32_t state = CX_SHADOW_SUSPENDED;
     if (cx_a64_load_acquire(&stack->done) == cycle) return true;
     if (!cx_a32_cas_acq_rel(&stack->state, &state, CX_SHADOW_CLAIMED)) return state == CX_SHADOW_VACANT;
-    CX_POINT("stack-claimed");
+    CX_SCHEDULE_POINT("stack-claimed");
     if (cx_a64_load_relaxed(&stack->done) != cycle) {
         cx_shadow_freeze(stack, (uint64_t)(stack->top - stack->base));
         cx_a64_store_release(&stack->done, cycle);

@@ -50,7 +50,7 @@ void cx_marker_fini(struct cx_marker *marker);
 
 static inline void cx_mark_push(struct cx_marker *marker, coex_handle handle)
 {
-    cx_grey_push(&cx_world.grey, &marker->chunk, handle);
+    cx_mark_queue_push(&cx_world.mark_queue, &marker->chunk, handle);
 }
 
 /* Spends units on something that a turn of the queue does not pay for. */

@@ -94,7 +94,7 @@ void cx_weak_key_marked(struct cx_marker *marker, coex_handle key)
     do {
         uint64_t count = weak_take_waiting(cx_index_of(key), ephemeron, &more);
         queued = more && cx_mark_push_rest(marker, key, CX_REST_EPHEMERONS);
-        CX_POINT("ephemerons-taken");
+        CX_SCHEDULE_POINT("ephemerons-taken");
         for (uint64_t i = 0; i < count; i++) {
             const uint64_t *payload = cx_handle_payload(&cx_world.handles, ephemeron[i]);
             coex_handle value = cx_a64_load_acquire(cx_a64_at(&payload[1]));
@@ -117,7 +117,7 @@ static void weak_trace_ephemeron(const void *object, uint64_t size, coex_gc_visi
     if (coex_is_immediate(key) || weak_is_alive(key)) {
         coex_gc_visit(visitor, &payload[1]);
     } else if (marker != NULL) {
-        CX_POINT("ephemeron-before-wait");
+        CX_SCHEDULE_POINT("ephemeron-before-wait");
         cx_mark_spend(marker, CX_COST_LOCK);
         if (!weak_wait_for_key(cx_header_handle(payload[-1]), key))
             coex_gc_visit(visitor, &payload[1]); /* no memory to wait: alive for this cycle */
@@ -182,9 +182,9 @@ coex_handle cx_weak_get_self(struct cx_thread *self, cx_a64 *cell)
 {
     for (;;) {
         uint64_t w = cx_a64_load_seq(&weak_state.word);
-        CX_POINT("weak-between-word-and-cell");
+        CX_SCHEDULE_POINT("weak-between-word-and-cell");
         coex_handle target = cx_a64_load_seq(cell);
-        CX_POINT("weak-between-cell-and-mark");
+        CX_SCHEDULE_POINT("weak-between-cell-and-mark");
         uint64_t state = w & WEAK_STATE_MASK;
         if (!self->black || !cx_is_reference(target) || state == WEAK_OPEN || cx_handle_is_born(&cx_world.handles, target))
             return target;
@@ -192,9 +192,9 @@ coex_handle cx_weak_get_self(struct cx_thread *self, cx_a64 *cell)
         if (marked || state == WEAK_CLEARED) { /* INV-WEAK-5 */
             if ((cx_a64_load_seq(&weak_state.word) & WEAK_STATE_MASK) == state) return marked ? target : 0;
         } else {
-            CX_POINT("weak-before-swap");
+            CX_SCHEDULE_POINT("weak-before-swap");
             if (!cx_a64_cas_seq(&weak_state.word, &w, w + WEAK_ONE)) continue;
-            CX_POINT("weak-between-swap-and-shade");
+            CX_SCHEDULE_POINT("weak-between-swap-and-shade");
             cx_shade_self(self, target); /* after the swap: INV-WEAK-1 */
             return target;
         }
@@ -261,7 +261,7 @@ bool cx_weak_clear_gct(uint64_t *at, struct cx_budget *budget)
         bool more = weak_clear_piece(at);
         cx_budget_spend(budget, CX_COST_LOCK + WEAK_PIECE * CX_COST_ENTRY);
         if (more) continue;
-        CX_POINT("weak-cleared");
+        CX_SCHEDULE_POINT("weak-cleared");
         cx_a64_store_seq(&weak_state.word, WEAK_OPEN);
         return false;
     }
@@ -272,7 +272,7 @@ bool cx_weak_clear_gct(uint64_t *at, struct cx_budget *budget)
 static bool weak_forget_piece(void)
 {
     struct cx_weak *weak = &weak_state;
-    CX_POINT("weak-before-forgetting");
+    CX_SCHEDULE_POINT("weak-before-forgetting");
     cx_mutex_lock(&weak->lock);
     uint64_t end = weak->at + WEAK_PIECE < weak->cells.count ? weak->at + WEAK_PIECE : weak->cells.count;
     for (; weak->at < end; weak->at++) {

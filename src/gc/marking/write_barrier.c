@@ -27,7 +27,7 @@ coex_handle cx_barrier_exchange_self(struct cx_thread *self, cx_a64 *field, coex
     uint64_t old = cx_a64_load_acquire(field);
     do {
         barrier_shade(self, old, value);
-        CX_POINT("barrier-before-store");
+        CX_SCHEDULE_POINT("barrier-before-store");
     } while (!cx_a64_cas_acq_rel(field, &old, value)); /* INV-BARRIER-3 */
     return old;
 }
@@ -40,7 +40,7 @@ void cx_barrier_store_self(struct cx_thread *self, cx_a64 *field, coex_handle va
 bool cx_barrier_compare_exchange_self(struct cx_thread *self, cx_a64 *field, coex_handle *expected, coex_handle desired)
 {
     barrier_shade(self, *expected, desired); /* if the swap fails, a shade too many */
-    CX_POINT("barrier-before-store");
+    CX_SCHEDULE_POINT("barrier-before-store");
     return cx_a64_cas_acq_rel(field, expected, desired);
 }
 
@@ -65,7 +65,7 @@ static bool barrier_replace_slot(struct cx_thread *self, coex_handle *slot, uint
     if (!CX_CHECKED) return cx_a64_cas_acq_rel(cx_a64_at(slot), old, value);
     cx_mutex_lock(&cx_world.stacks.lock);
     bool replaced = cx_a64_cas_acq_rel(cx_a64_at(slot), old, value);
-    CX_POINT("slot-stored");
+    CX_SCHEDULE_POINT("slot-stored");
     if (replaced) barrier_note_slot_locked(self, slot, value);
     cx_mutex_unlock(&cx_world.stacks.lock);
     return replaced;
@@ -76,7 +76,7 @@ void cx_barrier_overwrite_slot_self(struct cx_thread *self, coex_handle *slot, c
     uint64_t old = cx_a64_load_acquire(cx_a64_at(slot));
     do {
         barrier_shade(self, old, value);
-        CX_POINT("slot-before-store");
+        CX_SCHEDULE_POINT("slot-before-store");
     } while (!barrier_replace_slot(self, slot, &old, value)); /* INV-BARRIER-3 */
 }
 

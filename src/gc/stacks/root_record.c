@@ -11,7 +11,7 @@ static cx_a64 record_count; /* made so far. W: who adds */
 
 /* Frees a record. A long one gives its pages back first, from its end, RECORD_PIECE bytes at a time: returns false if the budget
  * was spent before. */
-static bool record_free(struct cx_record *record, struct cx_budget *budget)
+static bool record_free(struct cx_root_record *record, struct cx_budget *budget)
 {
     while (record->range.committed > RECORD_PIECE) {
         if (!cx_budget_is_left(budget)) return false;
@@ -32,40 +32,40 @@ static bool record_free(struct cx_record *record, struct cx_budget *budget)
 /* Nobody adds any more. Returns true if some are left. */
 static bool record_free_some(struct cx_budget *budget)
 {
-    struct cx_record *record;
+    struct cx_root_record *record;
     while ((record = cx_aptr_load_acquire(&record_list)) != NULL) {
-        struct cx_record *next = record->next;
+        struct cx_root_record *next = record->next;
         if (!cx_budget_is_left(budget) || !record_free(record, budget)) return true;
         cx_aptr_store_release(&record_list, next);
     }
     return false;
 }
 
-void cx_record_begin_gct(void)
+void cx_root_record_begin_gct(void)
 {
     cx_a32_store_relaxed(&record_short, 0);
     cx_a32_store_release(&record_on, 1);
 }
 
-bool cx_record_end_gct(struct cx_budget *budget)
+bool cx_root_record_end_gct(struct cx_budget *budget)
 {
     cx_a32_store_release(&record_on, 0);
     return record_free_some(budget);
 }
 
 /* All at once: the child has nobody yet who could be kept waiting. */
-void cx_record_fork_child(void)
+void cx_root_record_fork_child(void)
 {
     struct cx_budget budget = cx_budget_of(INT64_MAX);
-    cx_record_end_gct(&budget);
+    cx_root_record_end_gct(&budget);
 }
 
-const struct cx_record *cx_record_list_gct(void) { return cx_aptr_load_acquire(&record_list); }
-bool cx_record_is_short_gct(void) { return cx_a32_load_relaxed(&record_short) != 0; }
-bool cx_record_is_on(void) { return cx_a32_load_acquire(&record_on) != 0; }
+const struct cx_root_record *cx_root_record_list_gct(void) { return cx_aptr_load_acquire(&record_list); }
+bool cx_root_record_is_short_gct(void) { return cx_a32_load_relaxed(&record_short) != 0; }
+bool cx_root_record_is_on(void) { return cx_a32_load_acquire(&record_on) != 0; }
 
 /* Zeroed. Long ones are mapped: a thread that answers must not spend time on clearing what it does not fill. */
-static struct cx_record *record_allocate(size_t bytes)
+static struct cx_root_record *record_allocate(size_t bytes)
 {
     cx_range range = {0};
     if (bytes <= RECORD_SHORT) return cx_os_allocate(bytes);
@@ -74,14 +74,14 @@ static struct cx_record *record_allocate(size_t bytes)
         cx_range_release(&range);
         return NULL;
     }
-    struct cx_record *record = (struct cx_record *)(void *)range.base;
+    struct cx_root_record *record = (struct cx_root_record *)(void *)range.base;
     record->range = range;
     return record;
 }
 
-static struct cx_record *record_make(const struct cx_shadow *shadow, struct cx_span span, uint32_t thread, uint64_t os_id)
+static struct cx_root_record *record_make(const struct cx_shadow *shadow, struct cx_span span, uint32_t thread, uint64_t os_id)
 {
-    struct cx_record *record = record_allocate(sizeof *record + (size_t)(span.to - span.from) * sizeof(uint64_t));
+    struct cx_root_record *record = record_allocate(sizeof *record + (size_t)(span.to - span.from) * sizeof(uint64_t));
     if (record == NULL) {
         cx_a32_store_relaxed(&record_short, 1);
         return NULL;
@@ -95,7 +95,7 @@ static struct cx_record *record_make(const struct cx_shadow *shadow, struct cx_s
     return record;
 }
 
-static void record_publish(struct cx_record *record)
+static void record_publish(struct cx_root_record *record)
 {
     void *first = cx_aptr_load_acquire(&record_list);
     do record->next = first;
@@ -112,33 +112,33 @@ static uint64_t record_word(const struct cx_shadow *shadow, uint64_t number)
     return cx_is_reference(word) ? word | COEX_GC_LOCAL_BIT : word;
 }
 
-static void record_copy(struct cx_record *record, const struct cx_shadow *shadow, struct cx_span span)
+static void record_copy(struct cx_root_record *record, const struct cx_shadow *shadow, struct cx_span span)
 {
     for (uint64_t i = span.from; i < span.to; i++)
         cx_a64_store_relaxed(cx_a64_at(&record->word[i - record->from]), record_word(shadow, i));
 }
 
-struct cx_record *cx_record_add_frozen(const struct cx_shadow *shadow, uint64_t end)
+struct cx_root_record *cx_root_record_add_frozen(const struct cx_shadow *shadow, uint64_t end)
 {
-    if (CX_LIKELY(!cx_record_is_on())) return NULL;
-    struct cx_record *record = record_make(shadow, (struct cx_span){0, end}, CX_RECORD_NOBODY, 0);
+    if (CX_LIKELY(!cx_root_record_is_on())) return NULL;
+    struct cx_root_record *record = record_make(shadow, (struct cx_span){0, end}, CX_ROOT_RECORD_NOBODY, 0);
     if (record != NULL) record_publish(record);
     return record;
 }
 
-void cx_record_add_top(const struct cx_shadow *shadow, struct cx_span span, uint32_t thread, uint64_t os_id)
+void cx_root_record_add_top(const struct cx_shadow *shadow, struct cx_span span, uint32_t thread, uint64_t os_id)
 {
-    if (CX_LIKELY(!cx_record_is_on())) return;
-    struct cx_record *record = record_make(shadow, span, thread, os_id);
+    if (CX_LIKELY(!cx_root_record_is_on())) return;
+    struct cx_root_record *record = record_make(shadow, span, thread, os_id);
     if (record == NULL) return;
     record_copy(record, shadow, span);
     record_publish(record);
 }
 
-void cx_record_fill(const struct cx_shadow *shadow, struct cx_span span)
+void cx_root_record_fill(const struct cx_shadow *shadow, struct cx_span span)
 {
     /* An empty span first: a thread that returns after the visits still comes by, and the record may be gone. */
-    if (span.from >= span.to || CX_LIKELY(!cx_record_is_on()) || shadow->record == NULL) return;
+    if (span.from >= span.to || CX_LIKELY(!cx_root_record_is_on()) || shadow->record == NULL) return;
     CX_CHECK("INV-RECORD-1", span.to <= shadow->record->to);
     record_copy(shadow->record, shadow, span);
 }

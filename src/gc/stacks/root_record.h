@@ -20,12 +20,12 @@
 #include "gc/cycle/budget.h"
 #include "gc/stacks/shadow_stack.h"
 
-#define CX_RECORD_NOBODY UINT32_MAX
+#define CX_ROOT_RECORD_NOBODY UINT32_MAX
 
-struct cx_record {
-    struct cx_record *next;
+struct cx_root_record {
+    struct cx_root_record *next;
     uint32_t stack;    /* number of the stack */
-    uint32_t thread;   /* number of the thread that was on it at its ROOTS answer, or CX_RECORD_NOBODY: what was frozen */
+    uint32_t thread;   /* number of the thread that was on it at its ROOTS answer, or CX_ROOT_RECORD_NOBODY: what was frozen */
     uint64_t os_id;    /* of that thread */
     uint64_t from, to; /* word numbers */
     uint64_t order;    /* a later record of the same stack has a higher number */
@@ -34,22 +34,22 @@ struct cx_record {
 };
 
 /* The collector's, INV-RECORD-1. */
-void cx_record_begin_gct(void);
-/* All records so far, the last one made first. Between the end of marking and cx_record_end_gct. */
-const struct cx_record *cx_record_list_gct(void);
+void cx_root_record_begin_gct(void);
+/* All records so far, the last one made first. Between the end of marking and cx_root_record_end_gct. */
+const struct cx_root_record *cx_root_record_list_gct(void);
 /* Some record could not be made: no memory. */
-bool cx_record_is_short_gct(void);
+bool cx_root_record_is_short_gct(void);
 /* Ends the recording and frees the records. Returns true if some are left. */
-bool cx_record_end_gct(struct cx_budget *budget);
+bool cx_root_record_end_gct(struct cx_budget *budget);
 /* The cycle is forgotten. */
-void cx_record_fork_child(void);
+void cx_root_record_fork_child(void);
 
-bool cx_record_is_on(void);
+bool cx_root_record_is_on(void);
 /* At a freeze: the words are written down as they are read. NULL: recording is off, or no memory. */
-struct cx_record *cx_record_add_frozen(const struct cx_shadow *shadow, uint64_t end);
+struct cx_root_record *cx_root_record_add_frozen(const struct cx_shadow *shadow, uint64_t end);
 /* Words that their thread reads at ROOTS. */
-void cx_record_add_top(const struct cx_shadow *shadow, struct cx_span span, uint32_t thread, uint64_t os_id);
+void cx_root_record_add_top(const struct cx_shadow *shadow, struct cx_span span, uint32_t thread, uint64_t os_id);
 /* Frozen words are read: writes them into the record of their freeze, if there is one. */
-void cx_record_fill(const struct cx_shadow *shadow, struct cx_span span);
+void cx_root_record_fill(const struct cx_shadow *shadow, struct cx_span span);
 
 #endif

@@ -94,7 +94,7 @@ void cx_shadow_freeze(struct cx_shadow *shadow, uint64_t end)
 {
     uint64_t kept = cx_shadow_frozen_end(shadow);
     CX_CHECK("INV-SHADOW-3", kept == 0 || (kept <= end && cx_a64_load_relaxed(&shadow->frozen) >> 32 == 0));
-    shadow->record = cx_record_add_frozen(shadow, end);
+    shadow->record = cx_root_record_add_frozen(shadow, end);
     shadow_lock(shadow);
     if (CX_CHECKED) shadow_copy(shadow, kept, end);
     cx_a64_store_relaxed(&shadow->scanned, 0);
@@ -119,7 +119,7 @@ struct cx_span cx_shadow_cut_self(struct cx_shadow *shadow, uint64_t from)
         cut = from > lo ? from : lo;
         if (cut > hi) cut = hi;
     } while (!cx_a64_cas_acq_rel(&shadow->frozen, &frozen, shadow_pack(lo, cut)));
-    CX_POINT("shadow-cut-before-wait");
+    CX_SCHEDULE_POINT("shadow-cut-before-wait");
     /* The range is [lo, lo) if the collector has begun on words of ours: it can claim no more, and this chunk ends soon. */
     for (unsigned spins = 0; lo > from && cx_a64_load_acquire(&shadow->scanned) < lo; spins++) {
         cx_cpu_relax();

@@ -58,7 +58,7 @@ struct cx_shadow {
     cx_range copy_range;      /* checked builds: what the frozen words held (INV-SHADOW-1) */
     uint64_t *copy;           /* the same for a stack from the arena; NULL: it is not checked */
     cx_mutex *check;          /* checked builds: held while a slot and its copy change; or NULL */
-    struct cx_record *record; /* where the words of the last freeze are written down; NULL: nowhere. See root_record.h */
+    struct cx_root_record *record; /* where the words of the last freeze are written down; NULL: nowhere. See root_record.h */
 };
 
 int cx_shadow_init(struct cx_shadow *shadow, uint64_t slots);

@@ -47,7 +47,7 @@ static void coroutine_enter(struct cx_thread *self, struct cx_shadow *to)
         cx_shadow_freeze(to, (uint64_t)(to->top - to->base));
         cx_a64_store_release(&to->done, coroutine_cycle());
     }
-    CX_POINT("stack-entered");
+    CX_SCHEDULE_POINT("stack-entered");
     uint64_t frozen = cx_shadow_frozen_end(to);
     self->words.watermark = frozen != 0 ? to->base + frozen : NULL;
     cx_safepoint_return_self(self, self->words.top);

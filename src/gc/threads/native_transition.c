@@ -19,9 +19,9 @@ void cx_transition_enter_self(struct cx_thread *self)
 {
     if (self->native_depth++ != 0) return;
     for (;;) {
-        CX_POINT("native-before-enter");
+        CX_SCHEDULE_POINT("native-before-enter");
         cx_a32_store_seq(&self->mode, CX_MODE_NATIVE);
-        CX_POINT("native-entered");
+        CX_SCHEDULE_POINT("native-entered");
         if (cx_a64_load_seq(&self->requested) == cx_a64_load_relaxed(&self->acked)) return;
         /* A request came in between. Take oneself back and answer; if the collector was quicker, it answers. */
         uint32_t native = CX_MODE_NATIVE;
@@ -35,7 +35,7 @@ void cx_transition_enter_self(struct cx_thread *self)
 bool cx_transition_take_back_self(struct cx_thread *self)
 {
     uint32_t mode = CX_MODE_NATIVE;
-    CX_POINT("native-before-leave");
+    CX_SCHEDULE_POINT("native-before-leave");
     for (unsigned spins = 0; !cx_a32_cas_seq(&self->mode, &mode, CX_MODE_MANAGED); spins++) {
         if (cx_thread_is_late()) return false;
         mode = CX_MODE_NATIVE;
@@ -50,7 +50,7 @@ bool cx_transition_take_back_self(struct cx_thread *self)
 static bool transition_come_back_self(struct cx_thread *self)
 {
     if (!cx_transition_take_back_self(self)) return false;
-    CX_POINT("native-left");
+    CX_SCHEDULE_POINT("native-left");
     /* The collector may have frozen the whole stack, this frame included. */
     cx_safepoint_return_self(self, self->words.top);
     if (cx_a64_load_seq(&self->requested) != cx_a64_load_relaxed(&self->acked)) cx_safepoint_poll_self(self);
@@ -108,7 +108,7 @@ bool cx_transition_answer_gct(struct cx_thread *thread)
 {
     uint32_t mode = CX_MODE_NATIVE;
     if (cx_a32_load_seq(&thread->mode) != CX_MODE_NATIVE || !cx_a32_cas_seq(&thread->mode, &mode, CX_MODE_CLAIMED)) return false;
-    CX_POINT("native-claimed");
+    CX_SCHEDULE_POINT("native-claimed");
     /* The thread may have answered by itself, or have gone, between the look and the claim. */
     if (cx_a64_load_relaxed(&thread->requested) != cx_a64_load_acquire(&thread->acked)) cx_safepoint_answer_for_gct(thread);
     cx_a32_store_seq(&thread->mode, CX_MODE_NATIVE);

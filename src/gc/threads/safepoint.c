@@ -42,11 +42,11 @@ static void safepoint_answer_roots(struct cx_thread *thread, bool self)
     struct cx_shadow *shadow = thread->shadow;
     uint64_t top = (uint64_t)(thread->words.top - shadow->base), os_id = cx_a64_load_relaxed(&thread->os_id);
     uint64_t from = self ? safepoint_roots_from(shadow, top) : top;
-    CX_POINT("roots-before-freeze");
+    CX_SCHEDULE_POINT("roots-before-freeze");
     cx_shadow_check_span(shadow, cx_shadow_cut_self(shadow, from), self, os_id);
     safepoint_scan(thread, shadow, (struct cx_span){from, top});
     cx_shadow_freeze(shadow, from);
-    cx_record_add_top(shadow, (struct cx_span){from, top}, thread->number, os_id);
+    cx_root_record_add_top(shadow, (struct cx_span){from, top}, thread->number, os_id);
     cx_a64_store_release(&shadow->done, cx_a64_load_relaxed(&cx_world.cycle));
     thread->words.watermark = from > 0 ? shadow->base + from : NULL;
     safepoint_note_depth(top);
@@ -96,7 +96,7 @@ static void safepoint_answer(struct cx_thread *thread, enum cx_request kind, boo
     case CX_REQUEST_NONE:
         break;
     }
-    if (kind != CX_REQUEST_SYNC) cx_grey_hand_over(&cx_world.grey, &thread->buffer);
+    if (kind != CX_REQUEST_SYNC) cx_mark_queue_hand_over(&cx_world.mark_queue, &thread->buffer);
 }
 
 /* Numbers for the statistics: as fresh as the last slow path. */
@@ -109,16 +109,16 @@ static void safepoint_publish_counts(struct cx_thread *self)
 void cx_safepoint_poll_self(struct cx_thread *self)
 {
     CX_CHECK("INV-THREAD-1", cx_a32_load_relaxed(&self->mode) == CX_MODE_MANAGED);
-    CX_POINT("poll-before-limit");
+    CX_SCHEDULE_POINT("poll-before-limit");
     cx_aptr_exchange_acq_rel(cx_aptr_at(&self->words.limit), self->shadow->end); /* INV-POLL-1 */
     uint64_t request = cx_a64_load_seq(&self->requested);
     if (request == cx_a64_load_relaxed(&self->acked)) return;
     uint64_t wall = cx_os_now_ns(), cpu = cx_os_thread_cpu_ns();
     do {
-        CX_POINT("answer-self");
+        CX_SCHEDULE_POINT("answer-self");
         safepoint_answer(self, cx_request_kind(request), true);
         cx_a64_store_release(&self->acked, request);
-        CX_POINT("answered-self");
+        CX_SCHEDULE_POINT("answered-self");
         cx_aptr_exchange_acq_rel(cx_aptr_at(&self->words.limit), self->shadow->end);
         request = cx_a64_load_seq(&self->requested);
     } while (request != cx_a64_load_relaxed(&self->acked));
@@ -130,7 +130,7 @@ void cx_safepoint_answer_for_gct(struct cx_thread *thread)
 {
     CX_CHECK("INV-THREAD-1", cx_a32_load_relaxed(&thread->mode) == CX_MODE_CLAIMED);
     uint64_t request = cx_a64_load_relaxed(&thread->requested);
-    CX_POINT("answer-for-native");
+    CX_SCHEDULE_POINT("answer-for-native");
     safepoint_answer(thread, cx_request_kind(request), false);
     cx_a64_store_release(&thread->acked, request);
     cx_event_emit(&cx_world.events, CX_EVENT_ANSWERED_FOR, cx_a64_load_relaxed(&thread->os_id), cx_request_kind(request));
@@ -145,7 +145,7 @@ void cx_safepoint_return_self(struct cx_thread *self, const coex_handle *top)
     uint64_t end = (uint64_t)(top - shadow->base);
     uint64_t from = cx_shadow_frame_before(shadow, end);
     while (from > 0 && end - from < CX_SHADOW_BITE) from = cx_shadow_frame_before(shadow, from);
-    CX_POINT("return-before-cut");
+    CX_SCHEDULE_POINT("return-before-cut");
     cx_safepoint_thaw_self(self, from, end);
 }
 
@@ -155,7 +155,7 @@ void cx_safepoint_thaw_self(struct cx_thread *self, uint64_t from, uint64_t end)
     struct cx_span mine = cx_shadow_cut_self(shadow, from);
     cx_shadow_check_span(shadow, (struct cx_span){mine.from, mine.to < end ? mine.to : end}, true,
                          cx_a64_load_relaxed(&self->os_id));
-    cx_record_fill(shadow, mine);
+    cx_root_record_fill(shadow, mine);
     safepoint_scan(self, shadow, mine);
     uint64_t left = cx_shadow_frozen_end(shadow);
     self->words.watermark = left != 0 ? shadow->base + left : NULL;
@@ -164,6 +164,6 @@ void cx_safepoint_thaw_self(struct cx_thread *self, uint64_t from, uint64_t end)
 void cx_safepoint_drop_self(struct cx_thread *self, struct cx_shadow *stack)
 {
     struct cx_span mine = cx_shadow_cut_self(stack, 0);
-    cx_record_fill(stack, mine);
+    cx_root_record_fill(stack, mine);
     safepoint_scan(self, stack, mine);
 }

@@ -46,10 +46,10 @@ static inline void cx_shade_self(struct cx_thread *self, coex_handle handle)
 {
     if (cx_handle_is_marked(&cx_world.handles, handle)) return;
     if (CX_UNLIKELY(self->buffer != NULL && self->buffer->count == CX_CHUNK_ENTRIES &&
-                    cx_a64_load_relaxed(&cx_world.grey.full_count) >= CX_CHUNKS_WAITING))
-        cx_grey_spill(&cx_world.grey, handle);
+                    cx_a64_load_relaxed(&cx_world.mark_queue.full_count) >= CX_CHUNKS_WAITING))
+        cx_mark_queue_spill(&cx_world.mark_queue, handle);
     else
-        cx_grey_push(&cx_world.grey, &self->buffer, handle);
+        cx_mark_queue_push(&cx_world.mark_queue, &self->buffer, handle);
 }
 
 #endif

@@ -5,12 +5,12 @@
 #include "gc/threads/native_transition.h"
 
 /* Registers the calling thread. False with the error recorded: COEX_GC_ESTATE if there is no runtime. */
-bool cx_attach_self(void);
+bool cx_thread_attach_self(void);
 /* The calling thread leaves, in any mode, with what frames it has; or finds that the runtime is gone. */
-void cx_detach_self(struct cx_thread *self);
+void cx_thread_detach_self(struct cx_thread *self);
 /* The same for init, which has the life lock. */
-bool cx_attach_self_locked(void);
-void cx_detach_self_locked(struct cx_thread *self);
+bool cx_thread_attach_self_locked(void);
+void cx_thread_detach_self_locked(struct cx_thread *self);
 
 /* In the parent: a record in native mode for a thread to come. NULL with the error recorded. May be a safepoint. */
 struct cx_thread *cx_spawn_prepare(struct cx_thread *self, coex_handle argument);

@@ -162,9 +162,9 @@ void cx_thread_destroy(struct cx_thread *thread)
     cx_tlab_give_up(&thread->tlab, &thread->words, &cx_world.heap);
     cx_a32_store_release(&thread->home->state, CX_SHADOW_VACANT); /* it stays with the record, and is nothing to the collector */
     cx_shadow_reset(thread->home, &thread->words.top);
-    CX_POINT("thread-exit-before-buffer");
-    cx_grey_hand_over(&cx_world.grey, &thread->buffer);
-    cx_grey_give_empty(&cx_world.grey, thread->buffer);
+    CX_SCHEDULE_POINT("thread-exit-before-buffer");
+    cx_mark_queue_hand_over(&cx_world.mark_queue, &thread->buffer);
+    cx_mark_queue_give_empty(&cx_world.mark_queue, thread->buffer);
     thread->buffer = NULL;
 
     cx_mutex_lock(&registry->lock);

@@ -116,7 +116,7 @@ struct cx_world {
     struct cx_handles handles;
     struct cx_types types;
     struct cx_heap heap;
-    struct cx_grey grey;
+    struct cx_mark_queue mark_queue;
     struct cx_stacks stacks;
     struct cx_registry registry;
     cx_a32 phase;      /* enum cx_phase. W: collector, under the registry lock (MARK, SWEEP: without). R: relaxed by
@@ -133,9 +133,9 @@ struct cx_world {
 extern struct cx_world cx_world;
 
 /* What is known of a handle that names no object, for the end of a report. */
-static inline const char *cx_thread_grave_text(coex_handle handle)
+static inline const char *cx_thread_stale_text(coex_handle handle)
 {
-    return cx_grave_text(&cx_world.handles.graves, &cx_world.types, handle);
+    return cx_stale_history_text(&cx_world.handles.stale, &cx_world.types, handle);
 }
 
 int cx_registry_init(struct cx_registry *registry);

@@ -92,7 +92,7 @@ void cx_wakes_signal(const struct cx_wakes *wakes)
     struct cx_wait *next;
     for (struct cx_wait *wait = wakes->first; wait != NULL; wait = next) {
         next = wait->next; /* it may be gone as soon as it is signalled */
-        CX_POINT("channel-before-signal");
+        CX_SCHEDULE_POINT("channel-before-signal");
         cx_parker_signal(&wait->parker);
     }
 }
@@ -154,7 +154,7 @@ enum cx_outcome cx_channel_receive_now(struct cx_channel *channel, coex_handle h
 /* The time is reached. Out of the queue, unless somebody has it in hand: then it is served, and the signal comes (INV-CHANNEL-4). */
 static bool operation_give_up(const struct channel_operation *operation, struct cx_place *place)
 {
-    CX_POINT("channel-gives-up");
+    CX_SCHEDULE_POINT("channel-gives-up");
     cx_channel_lock(operation->channel, operation->handle);
     bool unserved = place->queued;
     cx_queue_remove(cx_channel_queue(operation->channel, operation->sends), place);

@@ -132,7 +132,7 @@ static enum cx_outcome select_enter(struct selection *selection)
 /* The wait is over: out of all queues. If nobody has claimed it by then, nobody will. */
 static enum cx_outcome select_leave(struct selection *selection, bool signalled)
 {
-    if (!signalled) CX_POINT("channel-gives-up");
+    if (!signalled) CX_SCHEDULE_POINT("channel-gives-up");
     cx_latches_lock(&selection->latches);
     bool claimed = cx_a32_load_relaxed(&selection->wait.claimed) != 0;
     select_queue(selection, false);

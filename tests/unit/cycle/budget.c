@@ -76,8 +76,8 @@ enum { LEAVES = 20000 };
 /* From now on there is no memory for the mark queue: nobody makes a chunk, and those that there are get lost. */
 static void leave_no_chunks(void)
 {
-    cx_world.grey.most_chunks = 0;
-    cx_world.grey.free = NULL;
+    cx_world.mark_queue.most_chunks = 0;
+    cx_world.mark_queue.free = NULL;
 }
 
 /* An array whose handle comes after those of its leaves: the collector has passed them when it finds it in the bitmap. */
@@ -128,17 +128,17 @@ TEST(marking_does_not_end_while_a_rest_has_a_place_of_its_own)
     coex_handle handle = 0;
     uint64_t rest = 0;
     start_stepping();
-    ck_assert(cx_grey_is_quiet(&cx_world.grey));
-    for (uint64_t i = 0; i < CX_GREY_RESTS; i++) ck_assert(cx_grey_keep_rest(&cx_world.grey, i + 1, CX_REST_ARRAY | i));
-    ck_assert(!cx_grey_keep_rest(&cx_world.grey, 1, CX_REST_ARRAY));
-    ck_assert(!cx_grey_is_quiet(&cx_world.grey));
+    ck_assert(cx_mark_queue_is_quiet(&cx_world.mark_queue));
+    for (uint64_t i = 0; i < CX_GREY_RESTS; i++) ck_assert(cx_mark_queue_keep_rest(&cx_world.mark_queue, i + 1, CX_REST_ARRAY | i));
+    ck_assert(!cx_mark_queue_keep_rest(&cx_world.mark_queue, 1, CX_REST_ARRAY));
+    ck_assert(!cx_mark_queue_is_quiet(&cx_world.mark_queue));
     for (uint64_t i = CX_GREY_RESTS; i > 0; i--) {
-        ck_assert(cx_grey_take_rest(&cx_world.grey, &handle, &rest));
+        ck_assert(cx_mark_queue_take_rest(&cx_world.mark_queue, &handle, &rest));
         ck_assert_uint_eq(handle, i);
         ck_assert_uint_eq(rest & CX_GREY_REST_INDEX, i - 1);
     }
-    ck_assert(!cx_grey_take_rest(&cx_world.grey, &handle, &rest));
-    ck_assert(cx_grey_is_quiet(&cx_world.grey));
+    ck_assert(!cx_mark_queue_take_rest(&cx_world.mark_queue, &handle, &rest));
+    ck_assert(cx_mark_queue_is_quiet(&cx_world.mark_queue));
     stop_kept();
 }
 
@@ -149,7 +149,7 @@ static coex_handle *wide_slot;
 /* What was spilled before the fork dies, its handles are free, and a new cycle spills again: only what it spills itself. */
 static void child_spills_again(void)
 {
-    cx_world.grey.most_chunks = UINT64_MAX;
+    cx_world.mark_queue.most_chunks = UINT64_MAX;
     child_looks();
     wide_slot[0] = 0;
     for (int i = 0; i < 3; i++) coex_gc_collect();

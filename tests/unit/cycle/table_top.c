@@ -117,7 +117,7 @@ static void claim_all(const char *point)
 {
     static struct cx_held held;
     if (strcmp(point, "handles-piece-taken") != 0) return;
-    cx_point_set_hook(NULL);
+    cx_schedule_point_set_hook(NULL);
     for (uint64_t word = 0; word < 65536 / 64;) { /* as many as lie below the piece at the least */
         held.count = held.appetite = 0;
         expect(cx_handles_claim(handles, &held, false));
@@ -135,7 +135,7 @@ TEST(no_word_of_a_piece_is_claimed_while_its_pages_go_back)
     slots[0] = 0;
     collect_thrice();
     struct cx_budget budget = cx_budget_of(CX_SLICE_UNITS);
-    cx_point_set_hook(claim_all);
+    cx_schedule_point_set_hook(claim_all);
     expect(cx_handles_trim_gct(handles, &budget));
     expect(claimed_meanwhile > 0);
     expect(claimed_meanwhile < 65536 / 64 || claimed_meanwhile >= 2 * 65536 / 64);

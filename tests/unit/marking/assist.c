@@ -59,8 +59,8 @@ static void run_gardeners(coex_gc_config *config, uint64_t chunks)
 {
     run_seed = test_seed();
     stress_start_with(config);
-    cx_world.grey.most_chunks = chunks;
-    cx_point_set_hook(pass_the_goal);
+    cx_world.mark_queue.most_chunks = chunks;
+    cx_schedule_point_set_hook(pass_the_goal);
     expect(coex_gc_add_global_root(&board_root) == COEX_GC_OK);
     coex_gc_global_store(&board_root, coex_gc_alloc(PLACES * sizeof(coex_handle), type_refs()));
     coex_gc_enter_native();
@@ -68,7 +68,7 @@ static void run_gardeners(coex_gc_config *config, uint64_t chunks)
     coex_gc_leave_native();
     if (test_is_checked()) ck_assert_uint_gt(stats_now().assists, 0);
     stress_end();
-    cx_point_set_hook(NULL);
+    cx_schedule_point_set_hook(NULL);
 }
 
 TEST_TIMEOUT(mutators_that_mark_beside_the_collector_lose_nothing, STRESS_TIMEOUT)

@@ -42,12 +42,12 @@ static void shut_down_during(void *(*body)(void *), const char *point)
     snprintf(name, sizeof name, "%s", point);
     flag_clear(&stopped);
     way_start();
-    cx_point_set_hook(hook);
+    cx_schedule_point_set_hook(hook);
     expect(pthread_create(&thread, NULL, body, name) == 0);
     COEX_GC_NATIVE(flag_await(&stopped));
     coex_gc_shutdown();
     pthread_join(thread, NULL);
-    cx_point_set_hook(NULL);
+    cx_schedule_point_set_hook(NULL);
     way_start(); /* and nothing of it is left */
     ck_assert_uint_eq(stats_now().registered_thread_count, 1);
     coex_gc_shutdown();
@@ -125,13 +125,13 @@ static void come_while_shutdown_is_at(const char *point, void *(*body)(void *))
 {
     pthread_t thread;
     way_start();
-    cx_point_set_hook(hook);
+    cx_schedule_point_set_hook(hook);
     expect(pthread_create(&thread, NULL, body, NULL) == 0);
     COEX_GC_NATIVE(flag_await(&ready));
     stop_at = point;
     coex_gc_shutdown();
     pthread_join(thread, NULL);
-    cx_point_set_hook(NULL);
+    cx_schedule_point_set_hook(NULL);
 }
 
 TEST(a_thread_that_comes_during_a_shutdown_finds_no_runtime)
@@ -212,7 +212,7 @@ static void shut_down_after_leave(void *unused)
 {
     pthread_t thread;
     way_start();
-    cx_point_set_hook(hook_of_both);
+    cx_schedule_point_set_hook(hook_of_both);
     expect(pthread_create(&thread, NULL, stay_managed, unused) == 0);
     COEX_GC_NATIVE(flag_await(&stopped));
     coex_gc_shutdown();
