@@ -23,7 +23,7 @@ static void lock_forget(const cx_mutex *mutex)
 }
 
 /* Adaptive: what these locks guard takes a microsecond at most, less than going to sleep and being woken. */
-void cx_mutex_init(cx_mutex *mutex, enum cx_rank rank)
+void cx_mutex_init(cx_mutex *mutex, unsigned rank)
 {
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);

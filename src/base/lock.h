@@ -1,7 +1,7 @@
 /* Mutexes with ranks, and condition variables.
  *
- * A thread takes mutexes in rising rank only; `checked` builds report one that does not. Ranks are listed here once, lowest
- * (taken first) to highest. */
+ * A rank is a number from 1 to 31. A thread takes mutexes in rising order of rank only, and `checked`
+ * builds report a thread that does not. The users of this module name their ranks (gc/lock_rank.h). */
 #ifndef CX_BASE_LOCK_H
 #define CX_BASE_LOCK_H
 
@@ -9,37 +9,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum cx_rank {
-    CX_RANK_LIFE = 1, /* init, shutdown */
-    CX_RANK_ROLE,     /* the collector's role: who runs slices of the cycle */
-    CX_RANK_REQUEST,  /* requests for cycles, and their completion */
-    CX_RANK_REGISTRY, /* threads that come and go, and the publication of requests */
-    CX_RANK_STACKS,   /* records and memory of shadow stacks */
-    CX_RANK_ROOTS,    /* global roots */
-    CX_RANK_WEAK,     /* weak references, ephemerons */
-    CX_RANK_FINALIZE, /* finalizable objects, and their queue */
-    CX_RANK_TYPES,    /* type registration */
-    CX_RANK_UNBARRIERED,  /* debugging: notes of references */
-    CX_RANK_HANDLES,  /* claiming words, growing the table */
-    CX_RANK_LARGE,    /* large-object runs */
-    CX_RANK_HEAP,     /* block lists, growing the heap */
-    CX_RANK_MARK_QUEUE,     /* grey chunks */
-    CX_RANK_TRACE,    /* starting, stopping and writing an event trace */
-    CX_RANK_PROFILE,  /* sampled allocations */
-    CX_RANK_TIMES,    /* the times of the last cycle */
-    CX_RANK_OUTPUT    /* the stream that traces go to */
-};
+/* A mutex with static storage may be initialised by CX_MUTEX_INITIALIZER(rank) instead. */
+#define CX_MUTEX_INITIALIZER(number) {.os = PTHREAD_MUTEX_INITIALIZER, .rank = (number)}
 
 typedef struct cx_mutex {
     pthread_mutex_t os;
-    enum cx_rank rank;
+    unsigned rank;
 } cx_mutex;
 
 typedef struct cx_cond {
     pthread_cond_t os;
 } cx_cond;
 
-void cx_mutex_init(cx_mutex *mutex, enum cx_rank rank);
+void cx_mutex_init(cx_mutex *mutex, unsigned rank);
 void cx_mutex_fini(cx_mutex *mutex);
 void cx_mutex_lock(cx_mutex *mutex);
 bool cx_mutex_try_lock(cx_mutex *mutex);

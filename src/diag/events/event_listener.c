@@ -6,16 +6,17 @@
 #include "diag/events/profile.h"
 #include "diag/events/trace.h"
 #include "gc/cycle/pace.h"
+#include "gc/lock_rank.h"
 
 #include <stdarg.h>
 
 struct cx_event_statistics cx_event_statistics;
 
 /* Apart from the stream's: the collector must not wait for somebody who writes a long dump. */
-static cx_mutex times_lock = {.os = PTHREAD_MUTEX_INITIALIZER, .rank = CX_RANK_TIMES};
+static cx_mutex times_lock = CX_MUTEX_INITIALIZER(CX_RANK_TIMES);
 
 /* The stream outlives runtimes: it may be set before init. */
-static cx_mutex output_lock = {.os = PTHREAD_MUTEX_INITIALIZER, .rank = CX_RANK_OUTPUT};
+static cx_mutex output_lock = CX_MUTEX_INITIALIZER(CX_RANK_OUTPUT);
 static FILE *output_stream; /* under the lock; NULL: stderr */
 
 void coex_gc_set_output(FILE *stream)

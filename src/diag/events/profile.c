@@ -9,6 +9,7 @@
 #include "gc/error.h"
 #include "gc/api/runtime.h"
 #include "gc/threads/native_transition.h"
+#include "gc/lock_rank.h"
 
 #include <coex/gc_diag.h>
 #include <errno.h>
@@ -24,7 +25,7 @@ enum {
 };
 
 struct cx_profile cx_profile = {
-    .lock = {.os = PTHREAD_MUTEX_INITIALIZER, .rank = CX_RANK_PROFILE},
+    .lock = CX_MUTEX_INITIALIZER(CX_RANK_PROFILE),
     .most_sites = PROFILE_MOST_SITES,
     .most_sampled = PROFILE_MOST_SAMPLED,
 };

@@ -9,6 +9,7 @@
 #include "gc/cycle/pace.h"
 #include "gc/api/runtime.h"
 #include "gc/threads/native_transition.h"
+#include "gc/lock_rank.h"
 
 #include <errno.h>
 #include <string.h>
@@ -30,7 +31,7 @@ static struct {
     uint64_t first;        /* ticket of its first record */
     uint64_t lost_before;
     uint64_t begin_ns;
-} trace_state = {.lock = {.os = PTHREAD_MUTEX_INITIALIZER, .rank = CX_RANK_TRACE}, .written = {.os = PTHREAD_COND_INITIALIZER}};
+} trace_state = {.lock = CX_MUTEX_INITIALIZER(CX_RANK_TRACE), .written = {.os = PTHREAD_COND_INITIALIZER}};
 
 /* ---------------------------------------------------------------- recording */
 

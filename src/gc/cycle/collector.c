@@ -5,6 +5,7 @@
 #include "gc/error.h"
 #include "gc/stacks/root_record.h"
 #include "gc/threads/native_transition.h"
+#include "gc/lock_rank.h"
 
 enum {
     COLLECTOR_TICK_MS = 1000,    /* without a cycle for so long, free memory goes back */

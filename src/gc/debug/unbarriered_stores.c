@@ -3,6 +3,7 @@
 
 #include "gc/error.h"
 #include "base/hash_table.h"
+#include "gc/lock_rank.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
 
 #include "base/schedule_point.h"
 #include "gc/error.h"
+#include "gc/lock_rank.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
 
 #include "base/schedule_point.h"
 #include "gc/error.h"
+#include "gc/lock_rank.h"
 
 enum {
     HANDLE_STEP = 4096,    /* handles of one word of `available`: what sizes are rounded to */

@@ -3,6 +3,7 @@
 
 #include "base/report.h"
 #include "gc/error.h"
+#include "gc/lock_rank.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 #include "gc/heap/type.h"
 
 #include "gc/error.h"
+#include "gc/lock_rank.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #include "base/schedule_point.h"
 #include "gc/error.h"
 #include "base/vector.h"
+#include "gc/lock_rank.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #include "base/schedule_point.h"
 #include "gc/error.h"
 #include "base/hash_table.h"
+#include "gc/lock_rank.h"
 
 enum {
     ROOTS_PIECE = 256,            /* entries read in one critical section */

@@ -3,6 +3,7 @@
 
 #include "base/schedule_point.h"
 #include "gc/error.h"
+#include "gc/lock_rank.h"
 
 int cx_mark_queue_init(struct cx_mark_queue *queue, struct cx_handles *handles)
 {

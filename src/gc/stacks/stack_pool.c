@@ -2,6 +2,7 @@
 #include "gc/stacks/stack_pool.h"
 
 #include "gc/error.h"
+#include "gc/lock_rank.h"
 
 enum {
     STACK_LEAST_CLASS = 6,      /* 64 words */

@@ -3,10 +3,11 @@
 
 #include "base/schedule_point.h"
 #include "gc/error.h"
+#include "gc/lock_rank.h"
 
 #include <stdio.h>
 
-struct cx_world cx_world = {.life = {.os = PTHREAD_MUTEX_INITIALIZER, .rank = CX_RANK_LIFE}};
+struct cx_world cx_world = {.life = CX_MUTEX_INITIALIZER(CX_RANK_LIFE)};
 
 void **coex_gc_table;
 

@@ -6,6 +6,7 @@
 #include "base/lock.h"
 #include "base/os.h"
 #include "base/report.h"
+#include "gc/lock_rank.h"
 
 #include <pthread.h>
 #include <signal.h>
