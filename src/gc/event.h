@@ -102,12 +102,16 @@ static inline bool cx_event_wants(const struct cx_events *events, uint32_t level
     return __builtin_expect(cx_a32_load_relaxed(&events->detail) >= level, 0);
 }
 
-/* Implemented by src/diag: starts listening (a code, with the error recorded, if what the options ask for can't be had), and stops. */
-int cx_event_listen(struct cx_events *events);
-void cx_event_deafen(struct cx_events *events);
-/* Around fork: nobody writes in between. The child records nothing: the file is its parent's. */
-void cx_event_fork_lock(void);
-void cx_event_fork_parent(void);
-void cx_event_fork_child(void);
+/* The functions of a module that observes the runtime. src/gc calls them through this table only and
+ * works without an observer; src/library.c passes the table of src/diag to the runtime. */
+struct cx_observer {
+    /* Starts listening to `events`. Returns COEX_GC_OK, or a code with the error recorded. */
+    int (*start)(struct cx_events *events);
+    void (*stop)(struct cx_events *events);
+    /* Around fork. The observer's locks are held in between. */
+    void (*fork_lock)(void);
+    void (*fork_parent)(void);
+    void (*fork_child)(void);
+};
 
 #endif

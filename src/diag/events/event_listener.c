@@ -143,12 +143,19 @@ void cx_event_statistics_last_times(coex_gc_times *stop_cpu, coex_gc_times *stop
     cx_mutex_unlock(&times_lock);
 }
 
-/* A program calls these functions from a debugger only, so it does not refer to them. This file does, and is linked into every program:
- * so a statically linked program has them, too. */
+/* A program calls these functions from a debugger only, so it does not refer to them. This file does,
+ * and is linked into every program, so a statically linked program has them too. */
 static const struct cx_debugger_calls listener_debugger_calls = {
     .object = coex_gc_debug_object, .stacks = coex_gc_debug_stacks, .why = coex_gc_debug_why};
 
-int cx_event_listen(struct cx_events *events)
+static void listener_stop(struct cx_events *events)
+{
+    cx_trace_fini();
+    cx_profile_fini();
+    *events = (struct cx_events){0};
+}
+
+static int listener_start(struct cx_events *events)
 {
     cx_event_statistics = (struct cx_event_statistics){.debugger = &listener_debugger_calls};
     cx_object_trace_begin(events, cx_world.config.trace_level);
@@ -157,34 +164,36 @@ int cx_event_listen(struct cx_events *events)
     events->listener = listener_take;
     if (cx_world.config.events == NULL) return COEX_GC_OK;
     int code = cx_trace_start(cx_world.config.events);
-    if (code != COEX_GC_OK) cx_event_deafen(events);
+    if (code != COEX_GC_OK) listener_stop(events);
     return code;
 }
 
-void cx_event_deafen(struct cx_events *events)
-{
-    cx_trace_fini();
-    cx_profile_fini();
-    *events = (struct cx_events){0};
-}
-
-void cx_event_fork_lock(void)
+static void listener_fork_lock(void)
 {
     cx_trace_fork_lock();
     cx_profile_fork_lock();
     cx_mutex_lock(&output_lock);
 }
 
-void cx_event_fork_parent(void)
+static void listener_fork_parent(void)
 {
     cx_mutex_unlock(&output_lock);
     cx_profile_fork_unlock();
     cx_trace_fork_parent();
 }
 
-void cx_event_fork_child(void)
+/* The child records nothing: the file is its parent's. */
+static void listener_fork_child(void)
 {
     cx_mutex_unlock(&output_lock);
     cx_profile_fork_unlock();
     cx_trace_fork_child();
 }
+
+const struct cx_observer cx_diag_observer = {
+    .start = listener_start,
+    .stop = listener_stop,
+    .fork_lock = listener_fork_lock,
+    .fork_parent = listener_fork_parent,
+    .fork_child = listener_fork_child,
+};

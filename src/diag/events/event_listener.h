@@ -31,6 +31,9 @@ struct cx_event_statistics {
 
 extern struct cx_event_statistics cx_event_statistics;
 
+/* What the runtime calls of src/diag (gc/event.h). */
+extern const struct cx_observer cx_diag_observer;
+
 void cx_event_statistics_last_times(coex_gc_times *stop_cpu, coex_gc_times *stop_wall, coex_gc_times *handshake);
 
 /* Trace levels (object_trace.c), at init: the level that the options ask for. */

@@ -26,15 +26,6 @@ static void api_need_runtime(const char *function)
 
 void coex_gc_config_default(coex_gc_config *config) { cx_options_default(config); }
 
-void coex_gc_init(void)
-{
-    int code = cx_runtime_init(NULL);
-    if (code != COEX_GC_OK && code != COEX_GC_EALREADY) cx_fatal("coex_gc_init: %s: %s", cx_error_string(code), cx_error_detail());
-    cx_error_clear();
-}
-
-int coex_gc_init_with(const coex_gc_config *config) { return cx_runtime_init(config); }
-
 void coex_gc_shutdown(void) { cx_runtime_fini(); }
 
 bool coex_gc_at_init(bool (*hook)(void))

@@ -45,7 +45,10 @@ static int runtime_up_heap(void)
 static int runtime_up_mark_queue(void) { return cx_mark_queue_init(&cx_world.mark_queue, &cx_world.handles); }
 static int runtime_up_stacks(void) { return cx_stacks_init(&cx_world.stacks); }
 static int runtime_up_registry(void) { return cx_registry_init(&cx_world.registry); }
-static int runtime_up_events(void) { return cx_event_listen(&cx_world.events); }
+static int runtime_up_observer(void)
+{
+    return cx_world.observer != NULL ? cx_world.observer->start(&cx_world.events) : COEX_GC_OK;
+}
 
 static int runtime_up_weak(void)
 {
@@ -60,7 +63,10 @@ static void runtime_down_heap(void) { cx_heap_fini(&cx_world.heap); }
 static void runtime_down_mark_queue(void) { cx_mark_queue_fini(&cx_world.mark_queue); }
 static void runtime_down_stacks(void) { cx_stacks_fini(&cx_world.stacks); }
 static void runtime_down_registry(void) { cx_registry_fini(&cx_world.registry); }
-static void runtime_down_events(void) { cx_event_deafen(&cx_world.events); }
+static void runtime_down_observer(void)
+{
+    if (cx_world.observer != NULL) cx_world.observer->stop(&cx_world.events);
+}
 
 /* In this order up, in the reverse one down. The collector comes after all of them, and stops before them. */
 static const struct runtime_part {
@@ -78,7 +84,7 @@ static const struct runtime_part {
     {runtime_up_weak, cx_weak_fini},
     {cx_finalize_init, cx_finalize_fini},
     {cx_unbarriered_init, cx_unbarriered_fini},
-    {runtime_up_events, runtime_down_events},
+    {runtime_up_observer, runtime_down_observer},
 };
 
 enum { RUNTIME_PARTS = sizeof runtime_parts / sizeof runtime_parts[0] };
@@ -137,13 +143,13 @@ static void runtime_fork_prepare(void)
     if (!cx_runtime_is_up()) return;
     cx_collector_fork_prepare();
     runtime_fork_lock(true);
-    cx_event_fork_lock();
+    if (cx_world.observer != NULL) cx_world.observer->fork_lock();
 }
 
 static void runtime_fork_parent(void)
 {
     if (cx_runtime_is_up()) {
-        cx_event_fork_parent();
+        if (cx_world.observer != NULL) cx_world.observer->fork_parent();
         runtime_fork_lock(false);
         cx_collector_fork_parent();
     }
@@ -164,7 +170,7 @@ static void runtime_fork_child(void)
         cx_weak_fork_child();
         cx_finalize_fork_child();
         cx_limit_init();
-        cx_event_fork_child();
+        if (cx_world.observer != NULL) cx_world.observer->fork_child();
         runtime_fork_lock(false);
         cx_registry_fork_drop_claims(&cx_world.registry);
         cx_collector_fork_child();
@@ -180,8 +186,9 @@ static bool runtime_ensure_fork_hooks(void)
     return there;
 }
 
-static int runtime_bring_up(const coex_gc_config *config)
+static int runtime_bring_up(const coex_gc_config *config, const struct cx_observer *observer)
 {
+    cx_world.observer = observer;
     int code = cx_options_resolve(&cx_world.config, config);
     if (code == COEX_GC_OK && !runtime_ensure_fork_hooks())
         code = cx_error_set(COEX_GC_ENOMEM, "the system has no room for fork hooks");
@@ -245,10 +252,10 @@ bool cx_runtime_at_init(bool (*hook)(void))
 
 /* ------------------------------------------------------------------- life */
 
-int cx_runtime_init(const coex_gc_config *config)
+int cx_runtime_init(const coex_gc_config *config, const struct cx_observer *observer)
 {
     cx_mutex_lock(&cx_world.life);
-    int code = cx_runtime_is_up() ? cx_error_set(COEX_GC_EALREADY, "the runtime is initialised already") : runtime_bring_up(config);
+    int code = cx_runtime_is_up() ? cx_error_set(COEX_GC_EALREADY, "the runtime is initialised already") : runtime_bring_up(config, observer);
     if (code == COEX_GC_OK) {
         code = cx_thread_attach_self_locked() ? runtime_run_hooks() : cx_error_code();
         if (code != COEX_GC_OK) {

@@ -4,8 +4,9 @@
 
 #include "gc/threads/thread_record.h"
 
-/* COEX_GC_OK, or a code with the error recorded and nothing left behind. */
-int cx_runtime_init(const coex_gc_config *config);
+/* Brings the runtime up. `observer` is told of it, or NULL. Returns COEX_GC_OK, or a code with the error recorded and nothing left
+ * behind. */
+int cx_runtime_init(const coex_gc_config *config, const struct cx_observer *observer);
 /* The caller is the only thread in managed mode, or cx_fatal. False: there is no runtime. */
 bool cx_runtime_fini(void);
 bool cx_runtime_is_up(void);

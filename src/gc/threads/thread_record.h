@@ -113,6 +113,7 @@ struct cx_world {
     cx_a64 generation; /* odd while the runtime is up; each init counts on. W: life lock, seq. R: anyone */
     coex_gc_config config;
     struct cx_events events;
+    const struct cx_observer *observer; /* or NULL. W: init, under the life lock. Constant while the runtime is up */
     struct cx_handles handles;
     struct cx_types types;
     struct cx_heap heap;
