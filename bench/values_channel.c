@@ -290,6 +290,7 @@ int main(int count, char **names)
 {
     char path[4096];
     coex_gc_init();
+    coex_values_init();
     for (unsigned i = 0; i < MOST_CHANNELS; i++) {
         if (coex_gc_add_global_root(&channels[i]) != COEX_GC_OK) bench_fail("no global root");
     }

@@ -64,6 +64,7 @@ static void report(struct document *document, const char *what, double (*run)(vo
 int main(void)
 {
     coex_gc_init();
+    coex_values_init();
     coex_handle *slots = coex_gc_enter_frame(1);
     bench_heading("Json: parse and write, best of %d, megabytes of text a second", ROUNDS);
     for (int i = 0; i < JSON_DOCUMENTS; i++) {

@@ -179,6 +179,7 @@ static void report(const char *what, double (*run)(void *))
 int main(void)
 {
     coex_gc_init();
+    coex_values_init();
     slot = coex_gc_enter_frame(4);
     build(NULL);
     slot[0] = slot[1];

@@ -228,6 +228,7 @@ static void report(unsigned measure)
 int main(void)
 {
     coex_gc_init();
+    coex_values_init();
     slots = coex_gc_enter_frame(3);
     prepare();
     for (unsigned round = 0; round < ROUNDS; round++) {

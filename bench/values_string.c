@@ -234,6 +234,7 @@ int main(void)
 {
     fill();
     coex_gc_init();
+    coex_values_init();
     slots = coex_gc_enter_frame(5);
     slots[2] = coex_string_from(text, LENGTH);
     slots[3] = coex_string_from(needle, sizeof needle - 1);

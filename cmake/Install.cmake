@@ -8,7 +8,7 @@ set(COEX_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/CoexGC)
 set(COEX_PKGCONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(DIRECTORY include/coex DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(TARGETS coexgc coexgc_static EXPORT CoexGCTargets
+install(TARGETS coexgc coexgc_static coexvalues coexvalues_static EXPORT CoexGCTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
@@ -25,8 +25,10 @@ string(REGEX REPLACE "/$" "" COEX_PC_TO_PREFIX "${COEX_PC_TO_PREFIX}")
 if(COEX_CHECKED)
     set(COEX_PC_CFLAGS " -DCOEX_GC_CHECKED=1")
 endif()
-configure_file(cmake/coexgc.pc.in ${PROJECT_BINARY_DIR}/coexgc.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/coexgc.pc DESTINATION ${COEX_PKGCONFIG_DIR})
+foreach(library coexgc coexvalues)
+    configure_file(cmake/${library}.pc.in ${PROJECT_BINARY_DIR}/${library}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${library}.pc DESTINATION ${COEX_PKGCONFIG_DIR})
+endforeach()
 
 file(GLOB COEX_MAN_PAGES CONFIGURE_DEPENDS docs/reference/man/*.1)
 install(FILES ${COEX_MAN_PAGES} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -116,6 +116,7 @@ int main(void)
 {
     pthread_t threads[WORKERS];
     coex_gc_init();
+    coex_values_init();
     coex_handle *slots = coex_gc_enter_frame(5);
     slots[3] = must(coex_channel_new(WAITING_LINES, true));
     slots[4] = must(coex_channel_new(0, true));

@@ -12,7 +12,7 @@
 #ifndef COEX_TESTS_SUPPORT_FUZZ_H
 #define COEX_TESTS_SUPPORT_FUZZ_H
 
-#include <coex/gc.h>
+#include <coex/values/value.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -83,6 +83,7 @@ static inline void fuzz_runtime(void)
     config.heap_limit = (uint64_t)256 << 20;
     config.stress = 200;
     config.verify = config.poison = true;
+    if (coex_values_init() != COEX_GC_OK) abort();
     int code = coex_gc_init_with(&config);
     if (code != COEX_GC_OK) {
         fprintf(stderr, "init: %s: %s\n", coex_gc_error_string(code), coex_gc_error_detail());

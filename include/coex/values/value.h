@@ -20,6 +20,11 @@
 extern "C" {
 #endif
 
+/* Registers the types of the values with the collector: at once if the runtime is up, and at every later
+ * coex_gc_init. Call it once, before or after the first coex_gc_init and before the first value is made;
+ * more calls have no effect. Returns COEX_GC_OK, or a COEX_GC_E... code with the error recorded. */
+COEX_API int coex_values_init(void);
+
 typedef enum coex_status {
     COEX_STATUS_OK = 0,
     COEX_STATUS_MEMORY,  /* memory or handles are exhausted, or a limit is reached */

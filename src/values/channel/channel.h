@@ -112,6 +112,8 @@ struct cx_latches {
 void cx_channel_lock(struct cx_channel *channel, coex_handle handle);
 void cx_channel_unlock(coex_handle handle);
 
+/* Installs the fork hooks of the latches, once in a process. Returns false if the system refuses. */
+bool cx_latch_register(void);
 void cx_latches_add(struct cx_latches *set, coex_handle channel);
 void cx_latches_lock(const struct cx_latches *set); /* a safepoint if it waits; cx_channel_freshen each channel then */
 void cx_latches_unlock(const struct cx_latches *set);

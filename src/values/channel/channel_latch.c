@@ -109,12 +109,10 @@ static void latch_fork_child(void)
     for (unsigned i = 0; i < CX_CHANNEL_LATCHES; i++) cx_a32_store_release(&latch_table[i].latch.state, CX_LATCH_FREE);
 }
 
-/* Once in a process, when the runtime's own hooks are there (INV-CHANNEL-6). */
-static bool latch_at_init(void)
+/* Once in a process, after the runtime has installed its own fork hooks (INV-CHANNEL-6). */
+bool cx_latch_register(void)
 {
     static bool there; /* inits exclude each other */
     if (!there) there = cx_os_at_fork(latch_fork_prepare, latch_fork_parent, latch_fork_child);
     return there;
 }
-
-__attribute__((constructor)) static void latch_load(void) { coex_gc_at_init(latch_at_init); }
