@@ -169,6 +169,7 @@ TEST(answers_for_many_threads_are_given_in_slices)
 /* ---- time --------------------------------------------------------------------------------------------------------- */
 
 /* The bounds above, by the clock: half a gigabyte of nulls, and as much of dead bytes. Two of ten may be interrupted by others. */
+TEST_LABEL(no_step_is_longer_for_half_a_gigabyte_budget, timing)
 TEST_TIMEOUT(no_step_is_longer_for_half_a_gigabyte_budget, 60)
 {
     uint64_t size = test_is_sanitized() ? 64 * MIB : 512 * MIB;

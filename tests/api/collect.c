@@ -230,6 +230,7 @@ static void *block_in_native(void *pipe_end)
     return NULL;
 }
 
+TEST_LABEL(thread_that_blocks_in_native_mode_delays_no_cycle, timing)
 TEST(thread_that_blocks_in_native_mode_delays_no_cycle)
 {
     int ends[2];

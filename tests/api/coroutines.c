@@ -313,6 +313,7 @@ static uint64_t stop_p99(unsigned stacks)
     return stops.p99;
 }
 
+TEST_LABEL(a_hundred_thousand_suspended_stacks_make_no_stop_longer, timing)
 TEST_TIMEOUT(a_hundred_thousand_suspended_stacks_make_no_stop_longer, 60)
 {
     uint64_t without = stop_p99(1), with = stop_p99(scaled(MANY, MANY / 10));
@@ -347,6 +348,7 @@ static double switch_seconds(coex_gc_stack **stacks)
     return took;
 }
 
+TEST_LABEL(a_switch_takes_the_same_time_however_deep_the_stack, timing)
 TEST_TIMEOUT(a_switch_takes_the_same_time_however_deep_the_stack, 60)
 {
     coex_gc_stack *shallow[PAIRS], *deep[PAIRS];

@@ -253,6 +253,7 @@ static double cycle_seconds(uint32_t length)
 }
 
 /* Ten times as many take about ten times as long, or somewhat more beyond the caches; a quadratic fixpoint would take a hundred. */
+TEST_LABEL(a_chain_of_a_million_takes_linear_time, timing)
 TEST_TIMEOUT(a_chain_of_a_million_takes_linear_time, 60)
 {
     uint32_t million = scaled(1000000, 100000);

@@ -85,6 +85,7 @@ static void within_limit(void)
     coex_gc_shutdown();
 }
 
+TEST_LABEL(small_objects_with_large_buffers_stay_within_memlimit, timing)
 TEST_TIMEOUT(small_objects_with_large_buffers_stay_within_memlimit, 60) { both_ways(within_limit); }
 
 /* Most of it stays: cycles come more often, but not one after the other for nothing. */
@@ -107,6 +108,7 @@ static void much_stays(void)
     coex_gc_shutdown();
 }
 
+TEST_LABEL(buffers_that_stay_count_for_the_next_cycle, timing)
 TEST_TIMEOUT(buffers_that_stay_count_for_the_next_cycle, 60) { both_ways(much_stays); }
 
 /* Without any allocation from the heap worth mentioning a cycle is asked for. */
@@ -174,4 +176,5 @@ static void many_threads(void)
     coex_gc_shutdown();
 }
 
+TEST_LABEL(several_threads_with_buffers_stay_near_memlimit, timing)
 TEST_TIMEOUT(several_threads_with_buffers_stay_near_memlimit, 60) { both_ways(many_threads); }

@@ -355,6 +355,7 @@ TEST(trace_into_a_pipe_without_a_reader_stops_nobody)
     files_end();
 }
 
+TEST_LABEL(file_that_waits_for_its_reader_holds_up_no_fork, forks)
 TEST(file_that_waits_for_its_reader_holds_up_no_fork)
 {
     uint32_t type = files_start();

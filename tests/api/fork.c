@@ -52,6 +52,7 @@ static void child_of_plain_fork(void)
     stop_kept();
 }
 
+TEST_LABEL(the_child_has_a_working_collector, forks)
 TEST(the_child_has_a_working_collector) { both_ways(child_of_plain_fork); }
 
 /* ---- other threads, and a cycle that runs ------------------------------------------------------------------------------------ */
@@ -146,6 +147,7 @@ static void forks_beside_cycles(void)
     stop_fellows();
 }
 
+TEST_LABEL(forks_while_other_threads_run_and_cycles_never_end, forks)
 TEST_TIMEOUT(forks_while_other_threads_run_and_cycles_never_end, 400) { both_ways(forks_beside_cycles); }
 
 /* A child that forks, and so on, with threads of its own on the way. */
@@ -169,4 +171,5 @@ static void generations_of_forks(void)
     stop_fellows();
 }
 
+TEST_LABEL(the_child_of_a_child_has_a_working_collector_too, forks)
 TEST(the_child_of_a_child_has_a_working_collector_too) { both_ways(generations_of_forks); }

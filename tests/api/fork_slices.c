@@ -79,6 +79,7 @@ static void child_finalizes(void)
     stop_kept();
 }
 
+TEST_LABEL(a_fork_between_any_two_slices_of_a_cycle_works, forks)
 TEST_TIMEOUT(a_fork_between_any_two_slices_of_a_cycle_works, 100)
 {
     unsigned slices = 0, stride = scaled(1, 7);
@@ -153,5 +154,7 @@ static void fork_amid_discards(bool poison)
     stop_kept();
 }
 
+TEST_LABEL(a_fork_while_a_large_object_is_given_back_neither_loses_nor_doubles_it, forks)
 TEST_TIMEOUT(a_fork_while_a_large_object_is_given_back_neither_loses_nor_doubles_it, 60) { fork_amid_discards(false); }
+TEST_LABEL(a_fork_while_a_large_object_is_poisoned_neither_loses_nor_doubles_it, forks)
 TEST_TIMEOUT(a_fork_while_a_large_object_is_poisoned_neither_loses_nor_doubles_it, 60) { fork_amid_discards(true); }

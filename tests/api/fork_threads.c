@@ -63,6 +63,7 @@ static void from_unregistered(void)
     stop_kept();
 }
 
+TEST_LABEL(a_thread_that_is_not_registered_may_fork, forks)
 TEST(a_thread_that_is_not_registered_may_fork) { both_ways(from_unregistered); }
 
 /* ---- native, and callbacks ------------------------------------------------------------------------------------------ */
@@ -88,6 +89,7 @@ static void from_native(void)
     stop_kept();
 }
 
+TEST_LABEL(a_thread_in_native_mode_may_fork, forks)
 TEST(a_thread_in_native_mode_may_fork) { both_ways(from_native); }
 
 static coex_handle *callback_slots;
@@ -137,6 +139,7 @@ static void from_callbacks(void)
     stop_kept();
 }
 
+TEST_LABEL(a_foreign_thread_may_fork_in_a_callback_and_between_two, forks)
 TEST(a_foreign_thread_may_fork_in_a_callback_and_between_two) { both_ways(from_callbacks); }
 
 /* ---- coroutines -------------------------------------------------------------------------------------------------------- */
@@ -202,6 +205,7 @@ static void on_coroutine(void)
     stop_kept();
 }
 
+TEST_LABEL(a_thread_on_a_coroutine_may_fork_and_has_all_stacks, forks)
 TEST_TIMEOUT(a_thread_on_a_coroutine_may_fork_and_has_all_stacks, 60) { both_ways(on_coroutine); }
 
 static test_flag on_stack, leave_stack;
@@ -253,6 +257,7 @@ static void stack_of_another(void)
     stop_kept();
 }
 
+TEST_LABEL(a_stack_that_another_thread_was_on_is_empty_in_the_child, forks)
 TEST(a_stack_that_another_thread_was_on_is_empty_in_the_child) { both_ways(stack_of_another); }
 
 /* ---- what else is inherited ---------------------------------------------------------------------------------------------- */
@@ -286,6 +291,7 @@ static void pins_and_the_rest(void)
     stop_kept();
 }
 
+TEST_LABEL(pins_and_external_memory_are_inherited, forks)
 TEST(pins_and_external_memory_are_inherited) { both_ways(pins_and_the_rest); }
 
 static void child_without_runtime(void)
@@ -296,6 +302,7 @@ static void child_without_runtime(void)
     stop_kept();
 }
 
+TEST_LABEL(a_fork_without_a_runtime_is_as_ever, forks)
 TEST(a_fork_without_a_runtime_is_as_ever)
 {
     start();

@@ -84,6 +84,7 @@ TEST(cycle_comes_when_the_heap_has_grown_by_percent)
     goal_follows_percent(300);
 }
 
+TEST_LABEL(cycles_come_earlier_the_closer_the_heap_is_to_memlimit, timing)
 TEST(cycles_come_earlier_the_closer_the_heap_is_to_memlimit)
 {
     coex_gc_config config = default_config();
@@ -136,6 +137,7 @@ static void allocate_fast(unsigned index, void *arg)
 
 /* As many threads as cores: slow allocations help to mark, so the collector can't fall behind for good. On a machine that has other
  * things to do it may lose its core for a while, so some samples may be worse. */
+TEST_LABEL(heap_settles_within_twice_its_goal, timing)
 TEST_TIMEOUT(heap_settles_within_twice_its_goal, 120)
 {
     coex_gc_config config = default_config();

@@ -57,6 +57,7 @@ static void sleepers_delay_no_cycle(void)
 }
 
 /* They wake only when the cycles have ended: if one of them were waited for, the test would hang. */
+TEST_LABEL(threads_asleep_in_native_mode_delay_no_cycle, timing)
 TEST(threads_asleep_in_native_mode_delay_no_cycle) { both_ways(sleepers_delay_no_cycle); }
 
 static void *collect_once(void *unused)
@@ -316,6 +317,7 @@ static void lock_waits_in_native_mode(void)
     coex_gc_shutdown();
 }
 
+TEST_LABEL(a_thread_that_waits_for_a_lock_delays_no_cycle, timing)
 TEST(a_thread_that_waits_for_a_lock_delays_no_cycle) { both_ways(lock_waits_in_native_mode); }
 
 static void *lock_unregistered(void *unused)

@@ -104,6 +104,7 @@ static stops measure_stops(uint64_t depth, unsigned cycles)
 }
 
 /* A thread scans its top frames and freezes the others. (Checked builds copy the frozen words, to see whether they change.) */
+TEST_LABEL(stop_does_not_grow_with_the_stack, timing)
 TEST_TIMEOUT(stop_does_not_grow_with_the_stack, 300)
 {
     bool timed = !test_is_checked() && !test_is_sanitized();
@@ -163,11 +164,13 @@ static void returns_memory(uint32_t words)
     coex_gc_shutdown();
 }
 
+TEST_LABEL(memory_of_small_objects_goes_back_to_the_system, timing)
 TEST_TIMEOUT(memory_of_small_objects_goes_back_to_the_system, 60)
 {
     if (!test_is_sanitized()) returns_memory(40); /* shadow memory would be counted too */
 }
 
+TEST_LABEL(memory_of_large_objects_goes_back_to_the_system, timing)
 TEST_TIMEOUT(memory_of_large_objects_goes_back_to_the_system, 60)
 {
     if (!test_is_sanitized()) returns_memory(3000);

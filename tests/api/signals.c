@@ -234,4 +234,5 @@ static void fork_in_storm(void)
     coex_gc_shutdown();
 }
 
+TEST_LABEL(forks_in_a_storm_of_signals_work_and_the_new_gc_thread_blocks_them, forks)
 TEST_TIMEOUT(forks_in_a_storm_of_signals_work_and_the_new_gc_thread_blocks_them, 60) { both_ways(fork_in_storm); }

@@ -388,6 +388,7 @@ static void fork_in_visits(void)
     snapshot_end();
 }
 
+TEST_LABEL(child_of_a_fork_in_the_middle_of_a_visit_makes_its_own, forks)
 TEST_TIMEOUT(child_of_a_fork_in_the_middle_of_a_visit_makes_its_own, 120)
 {
     if (test_is_sanitized()) return; /* their allocator has no fork hooks: the child may find its lock taken for ever */
@@ -419,6 +420,7 @@ static void *work(void *unused)
     return NULL;
 }
 
+TEST_LABEL(snapshot_of_a_million_objects_is_done_in_time_and_stops_nobody, timing)
 TEST_TIMEOUT(snapshot_of_a_million_objects_is_done_in_time_and_stops_nobody, 60)
 {
     const uint64_t count = test_is_sanitized() ? 50000 : 1000000;

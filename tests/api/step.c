@@ -155,6 +155,7 @@ static void fill_heap(coex_handle *slots, uint64_t lists, uint64_t bytes)
     }
 }
 
+TEST_LABEL(nine_of_ten_short_steps_are_short, timing)
 TEST_TIMEOUT(nine_of_ten_short_steps_are_short, 60)
 {
     uint64_t bytes = test_is_sanitized() ? 20 * MIB : test_is_checked() ? 100 * MIB : 200 * MIB;

@@ -212,6 +212,7 @@ TEST(a_file_that_can_not_be_written_is_refused_at_init)
     coex_gc_shutdown();
 }
 
+TEST_LABEL(child_of_a_fork_leaves_the_file_to_its_parent, forks)
 TEST(child_of_a_fork_leaves_the_file_to_its_parent)
 {
     start_by_environment();

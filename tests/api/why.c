@@ -269,6 +269,7 @@ static void *run_very_deep(void *unused)
 }
 
 /* A million frames are written down by the collector; their thread copies its top ones and goes on. */
+TEST_LABEL(stop_does_not_grow_with_the_stack_that_is_written_down, timing)
 TEST_TIMEOUT(stop_does_not_grow_with_the_stack_that_is_written_down, 60)
 {
     char wanted[80];

@@ -100,24 +100,28 @@ static void fork_while_the_collector_is_at(const char *point)
     schedule_end();
 }
 
+TEST_LABEL(a_fork_waits_while_the_collector_has_claimed_a_thread, forks)
 TEST(a_fork_waits_while_the_collector_has_claimed_a_thread)
 {
     NEEDS_POINTS();
     fork_while_the_collector_is_at("native-claimed");
 }
 
+TEST_LABEL(a_fork_waits_while_the_collector_has_claimed_a_stack, forks)
 TEST(a_fork_waits_while_the_collector_has_claimed_a_stack)
 {
     NEEDS_POINTS();
     fork_while_the_collector_is_at("stack-claimed");
 }
 
+TEST_LABEL(a_fork_waits_while_the_collector_reads_a_chunk, forks)
 TEST(a_fork_waits_while_the_collector_reads_a_chunk)
 {
     NEEDS_POINTS();
     fork_while_the_collector_is_at("frozen-claimed");
 }
 
+TEST_LABEL(a_fork_waits_while_the_collector_sweeps_a_word, forks)
 TEST(a_fork_waits_while_the_collector_sweeps_a_word)
 {
     NEEDS_POINTS();
@@ -125,6 +129,7 @@ TEST(a_fork_waits_while_the_collector_sweeps_a_word)
 }
 
 /* It forks with an answer missing, which is owed to the parent's collector. */
+TEST_LABEL(a_child_owes_no_answer, forks)
 TEST(a_child_owes_no_answer)
 {
     NEEDS_POINTS();
@@ -154,6 +159,7 @@ static void shade_and_fork(actor *self)
 }
 
 /* The buffer is of a grey set that the child has emptied. */
+TEST_LABEL(a_child_has_nothing_shaded, forks)
 TEST(a_child_has_nothing_shaded)
 {
     NEEDS_POINTS();
@@ -170,6 +176,7 @@ TEST(a_child_has_nothing_shaded)
 }
 
 /* The collector is between two slices all the time, and the cycle can't end. */
+TEST_LABEL(a_fork_waits_neither_for_an_answer_nor_for_the_cycle, forks)
 TEST(a_fork_waits_neither_for_an_answer_nor_for_the_cycle)
 {
     NEEDS_POINTS();
@@ -240,12 +247,14 @@ static void fork_while_a_large_object_is_made(const char *point)
     schedule_end();
 }
 
+TEST_LABEL(a_child_has_no_pages_of_a_large_object_without_a_slot, forks)
 TEST(a_child_has_no_pages_of_a_large_object_without_a_slot)
 {
     NEEDS_POINTS();
     fork_while_a_large_object_is_made("large-claimed");
 }
 
+TEST_LABEL(a_child_has_no_pages_of_a_large_object_that_nobody_knows_of_yet, forks)
 TEST(a_child_has_no_pages_of_a_large_object_that_nobody_knows_of_yet)
 {
     NEEDS_POINTS();

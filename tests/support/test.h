@@ -42,6 +42,10 @@
     __attribute__((constructor)) static void name##_register(void) { test_register(&name##_entry, (seconds)); }                    \
     static void name##_test(int _i __attribute__((unused)))
 
+/* Gives a test of this file a label of CTest: `timing` (measures time or memory against a bound) or `forks`. CMake reads the
+ * line from the source, and refuses a name that no test has. */
+#define TEST_LABEL(name, label) struct name##_##label;
+
 /* A test whose body must abort, after it wrote exactly one line that contains `substring` to stderr. */
 #define TEST_ABORTS(name, substring)                                                                                               \
     static void name##_aborting(void *);                                                                                           \

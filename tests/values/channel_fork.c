@@ -118,6 +118,7 @@ static void fork_among_waiters(void)
     stop_lines();
 }
 
+TEST_LABEL(the_child_has_usable_channels_and_nobody_waits_in_them, forks)
 TEST_TIMEOUT(the_child_has_usable_channels_and_nobody_waits_in_them, 60) { both_ways(fork_among_waiters); }
 
 /* ---- traffic --------------------------------------------------------------------------------------------------------- */
@@ -188,4 +189,5 @@ static void fork_among_traffic(void)
     stop_lines();
 }
 
+TEST_LABEL(a_fork_finds_no_channel_half_changed, forks)
 TEST_TIMEOUT(a_fork_finds_no_channel_half_changed, 90) { both_ways(fork_among_traffic); }

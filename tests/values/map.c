@@ -117,6 +117,7 @@ TEST(one_by_one_and_by_a_builder_give_equal_maps)
     coex_gc_shutdown();
 }
 
+TEST_LABEL(maps_that_share_most_of_their_trees_combine_and_compare_in_time_of_the_difference, timing)
 TEST(maps_that_share_most_of_their_trees_combine_and_compare_in_time_of_the_difference)
 {
     enum { COUNT = 200000 };

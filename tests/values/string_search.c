@@ -81,6 +81,7 @@ TEST_TIMEOUT(finding_agrees_with_a_plain_loop_on_random_texts, 60)
 }
 
 /* Comparing at each place would take 250,000,000,000 steps. */
+TEST_LABEL(texts_made_to_be_slow_are_searched_in_linear_time, timing)
 TEST_TIMEOUT(texts_made_to_be_slow_are_searched_in_linear_time, 30)
 {
     coex_handle *slots = begin();

@@ -27,6 +27,7 @@ static struct cx_cycle_stats cycle_in_slices(void)
 
 /* ---- the budget itself --------------------------------------------------------------------------------------- */
 
+TEST_LABEL(a_budget_pays_for_the_piece_that_passes_its_end, timing)
 TEST(a_budget_pays_for_the_piece_that_passes_its_end)
 {
     struct cx_budget budget = cx_budget_of(100);
@@ -49,12 +50,14 @@ static void spend_too_much(void *unused)
     cx_budget_check(&budget, "test");
 }
 
+TEST_LABEL(a_slice_that_spends_more_than_its_budget_is_named, timing)
 TEST(a_slice_that_spends_more_than_its_budget_is_named)
 {
     if (test_is_checked())
         expect_abort(spend_too_much, NULL, "INV-BUDGET-1 broken: a slice of \"test\" went 5201 units past its end");
 }
 
+TEST_LABEL(no_slice_of_a_cycle_spends_more_than_its_budget, timing)
 TEST(no_slice_of_a_cycle_spends_more_than_its_budget)
 {
     start_stepping();
@@ -162,6 +165,7 @@ static void child_spills_again(void)
     stop_kept();
 }
 
+TEST_LABEL(a_fork_amid_spilled_handles_leaves_no_bit_behind, forks)
 TEST_TIMEOUT(a_fork_amid_spilled_handles_leaves_no_bit_behind, 60)
 {
     enum { STRIDE = 4 };

@@ -56,6 +56,7 @@ static void expect_few_steps(uint64_t before, uint64_t calls)
     if (steps > 6 * calls) test_fail(__FILE__, __LINE__, "%" PRIu64 " steps for %" PRIu64 " calls", steps, calls);
 }
 
+TEST_LABEL(an_object_is_a_queue_in_linear_time, timing)
 TEST_TIMEOUT(an_object_is_a_queue_in_linear_time, 60)
 {
     unsigned count = count_of_entries();
@@ -120,6 +121,7 @@ static uint64_t downwards(uint64_t i, uint64_t count) { return count - 1 - i; }
 static uint64_t alternating(uint64_t i, uint64_t count) { return i % 2 == 0 ? 1 + i / 2 : count - 1 - i / 2; }
 static uint64_t every_other(uint64_t i, uint64_t count) { return i < count / 2 ? 2 * i + 1 : 2 * (i - count / 2) + 2; }
 
+TEST_LABEL(entries_behind_one_that_stays_are_taken_out_in_linear_time, timing)
 TEST_TIMEOUT(entries_behind_one_that_stays_are_taken_out_in_linear_time, 60)
 {
     start_default();
