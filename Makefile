@@ -8,7 +8,7 @@ DESTDIR ?=
 
 export DESTDIR
 .DEFAULT_GOAL := help
-.PHONY: help run test test-% bench model fuzz install format check clean build-%
+.PHONY: help run test test-% bench model fuzz install uninstall format check clean build-%
 
 # A pattern for the presets: release, dev, checked, asan, tsan, hard.
 build-%:
@@ -48,8 +48,11 @@ fuzz: ## run the fuzz targets for a minute (clang)
 
 install: ## install headers, libraries, coexgc.pc and the CMake package under PREFIX (/usr/local)
 	@scripts/bootstrap build
-	@scripts/build release -DCOEX_BUILD_TESTS=OFF
-	@cmake --install build/release --prefix '$(abspath $(PREFIX))'
+	@scripts/build install
+	@cmake --install build/install --prefix '$(abspath $(PREFIX))'
+
+uninstall: ## remove what the last `make install` of this tree put in place
+	@scripts/uninstall build/install
 
 format: ## lay out all C code as .clang-format says
 	@scripts/bootstrap format
