@@ -1,7 +1,7 @@
-# The front door: two words for everything that one does with this project. `make help` lists them.
+# Entry point. Run `make help` for the targets.
 #
-# Each target first installs the Debian packages it misses (scripts/bootstrap), so that a machine with git and
-# make is enough. The build itself is CMake's: see CMakePresets.json.
+# Each target first installs the Debian packages that are missing (scripts/bootstrap), so git and
+# make are enough to start. CMake does the build; CMakePresets.json has the presets.
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -10,11 +10,11 @@ export DESTDIR
 .DEFAULT_GOAL := help
 .PHONY: help run test test-% bench model fuzz install uninstall format check clean build-%
 
-# A pattern for the presets: release, dev, checked, asan, tsan, hard.
+# Builds one preset: release, dev, checked, asan, tsan, hard.
 build-%:
 	@scripts/build $*
 
-help: ## this list
+help: ## print this list
 	@echo "Coex, a concurrent garbage collector runtime."
 	@echo
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,7 +28,7 @@ test: ## build the release and checked presets and run all tests of both
 	@scripts/bootstrap test
 	@$(MAKE) --no-print-directory test-release test-checked
 
-test-%: ## the same for one preset: release, dev, checked, asan, tsan, hard
+test-%: ## build one preset and run its tests: release, dev, checked, asan, tsan, hard
 	@scripts/bootstrap test
 	@scripts/build $*
 	@scripts/test build/$*
@@ -38,7 +38,7 @@ bench: ## build the benchmarks and run them
 	@scripts/build release
 	@scripts/bench
 
-model: ## model-check the protocol
+model: ## check the models of the protocol with Spin
 	@scripts/bootstrap model
 	@models/run
 
@@ -46,19 +46,19 @@ fuzz: ## run the fuzz targets for a minute (clang)
 	@scripts/bootstrap fuzz
 	@scripts/fuzz
 
-install: ## install headers, libraries, coexgc.pc and the CMake package under PREFIX (/usr/local)
+install: ## install under PREFIX (default /usr/local)
 	@scripts/bootstrap build
 	@scripts/build install
 	@cmake --install build/install --prefix '$(abspath $(PREFIX))'
 
-uninstall: ## remove what the last `make install` of this tree put in place
+uninstall: ## remove the files that the last `make install` of this tree installed
 	@scripts/uninstall build/install
 
-format: ## lay out all C code as .clang-format says
+format: ## format all C code with clang-format
 	@scripts/bootstrap format
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
 
-check: ## check layers, symbols, that the requirements name tests that exist, and that mutants fit the source
+check: ## check layers, symbols, requirements, and that the mutants still apply
 	@scripts/bootstrap check
 	@scripts/check-layers
 	@scripts/build release
@@ -66,5 +66,5 @@ check: ## check layers, symbols, that the requirements name tests that exist, an
 	@scripts/check-requirements
 	@scripts/mutants --fit
 
-clean: ## remove everything that was built
+clean: ## remove the build directory
 	@rm -rf build

@@ -1,7 +1,7 @@
-# The flags of the house: warnings, sanitizers, hardening.
+# Compiler flags: warnings, sanitizers, hardening.
 #
-# coex_compile_flags(target) gives a target the language level and the warnings. Sanitizers and hardening
-# concern the whole tree and are set here for every target.
+# coex_compile_flags(target) sets the language standard and the warnings of a target. The flags of
+# sanitizers and hardening apply to every target.
 
 include(CheckCCompilerFlag)
 
@@ -12,7 +12,7 @@ set(COEX_WARNINGS
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     list(APPEND COEX_WARNINGS -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wtrampolines)
 elseif(CMAKE_C_COMPILER_ID MATCHES "Clang")
-    # Macros that take no variadic argument are an extension that both compilers have.
+    # Both compilers allow calls of variadic macros without variadic arguments, as an extension.
     list(APPEND COEX_WARNINGS -Wcomma -Wconditional-uninitialized -Wmissing-variable-declarations
                               -Wno-gnu-zero-variadic-macro-arguments)
 endif()
@@ -22,20 +22,20 @@ function(coex_compile_flags target)
     set_target_properties(${target} PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
 endfunction()
 
-# One definition for each global, in every preset.
+# Each global variable has exactly one definition.
 add_compile_options(-fno-common)
 
 if(COEX_SANITIZE)
     set(COEX_SANITIZE_FLAGS -fsanitize=${COEX_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     add_compile_options(${COEX_SANITIZE_FLAGS})
     add_link_options(${COEX_SANITIZE_FLAGS})
-    # gcc says here that TSan doesn't model fences on their own: worth reading, not worth a failed build.
+    # gcc warns that TSan does not model fences. The warning must not stop the build.
     if(COEX_SANITIZE MATCHES "thread" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
         add_compile_options(-Wno-error=tsan)
     endif()
 endif()
 
-# The library tells libFuzzer which way it went; only the fuzz targets have its main().
+# The libraries report coverage to libFuzzer. Only the fuzz targets link its main().
 if(COEX_FUZZ)
     if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
         message(FATAL_ERROR "COEX_FUZZ needs clang")
@@ -48,7 +48,7 @@ if(COEX_HARDEN)
     include(CheckPIESupported)
     check_pie_supported(LANGUAGES C)
     set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-    # Debian's compilers may predefine another level; -U keeps that from being a redefinition.
+    # Debian's compilers may predefine another level. -U avoids a redefinition.
     add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong
                         -fno-delete-null-pointer-checks -fno-strict-overflow -ftrivial-auto-var-init=zero)
     foreach(flag -fstack-clash-protection -fcf-protection=full)

@@ -1,6 +1,7 @@
-# What `make install` puts in place: headers, both libraries, coexgc.pc, the CMake package CoexGC, man pages and the script for gdb.
-# (The command coexgc itself is installed by tools/CMakeLists.txt.)
-# Both descriptions find the tree from their own place, so that it may be moved as a whole.
+# Installs the headers, the libraries, the pkg-config files, the CMake package CoexGC, the man pages
+# and the gdb commands. tools/CMakeLists.txt installs the command coexgc.
+#
+# The pkg-config files and the CMake package use relative paths, so the installed tree can be moved.
 
 include(CMakePackageConfigHelpers)
 
@@ -15,7 +16,7 @@ install(TARGETS coexgc coexgc_static coexvalues coexvalues_static EXPORT CoexGCT
 install(EXPORT CoexGCTargets NAMESPACE CoexGC:: DESTINATION ${COEX_CMAKE_DIR})
 configure_package_config_file(cmake/CoexGCConfig.cmake.in ${PROJECT_BINARY_DIR}/CoexGCConfig.cmake
                               INSTALL_DESTINATION ${COEX_CMAKE_DIR})
-# Before 1.0 a minor version may change the ABI.
+# Before version 1.0, a minor version may change the ABI.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/CoexGCConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/CoexGCConfig.cmake ${PROJECT_BINARY_DIR}/CoexGCConfigVersion.cmake
         DESTINATION ${COEX_CMAKE_DIR})
