@@ -1,9 +1,12 @@
-/* What an allocation costs: 32 bytes and one store into them, dropped at once.
+/* Measures the cost of an allocation: 32 bytes, one store into them, dropped at once.
  *
- * First without the collector: a round allocates so many megabytes, two full cycles after it (not in the time) give space and handles
- * back, and the next round has the same memory again; one thread, two threads, and two processes that share nothing. Then with
- * everything in the time: the default configuration, a tree of a million objects that every cycle marks, and garbage as fast as it can be
- * made. */
+ * The first rows leave the collector out. A round allocates a fixed number of megabytes. Two
+ * full cycles after it, outside the measured time, free its memory and its handles, so that the
+ * next round uses the same memory again. These rows run with one thread, with two threads, and
+ * with two processes that share nothing.
+ *
+ * The other rows include the collector in the default configuration. Every cycle marks a tree of
+ * a million objects, while threads produce garbage as fast as they can. */
 #include "support/bench.h"
 
 #include <coex/gc.h>

@@ -1,13 +1,17 @@
-/* The fast paths, one loop for each, to be counted by callgrind: scripts/check-instructions runs this and prints the table.
+/* The fast paths, one loop for each, counted by callgrind. scripts/check-instructions runs this
+ * program and prints the table.
  *
- * A loop is a function that does its operation `count` times. It is run twice, with FEW and with MANY rounds, and so is an empty
- * loop of the same shape; what one operation costs is (many - few) / (MANY - FEW), less the same of the empty loop. So whatever comes
- * before and after the loop, and the loop itself, is not in the figure. callgrind is told to write a part after each run, with the
- * loop's name and its rounds; the script does the subtraction, by the rows that this program prints.
+ * Each loop is a function that performs its operation `count` times. It runs twice, with FEW and
+ * with MANY rounds, and so does an empty loop of the same shape. The cost of one operation is
+ * (many - few) / (MANY - FEW), minus the same figure of the empty loop. The figure therefore
+ * excludes the loop itself and the code before and after it. callgrind writes a part after each
+ * run, with the name of the loop and its rounds. The script subtracts and divides, guided by the
+ * rows that this program prints.
  *
- * Nothing but fast paths may run meanwhile: a handle word and a hole are made ready before each loop, the heap is so large that no
- * cycle starts, and no other thread does anything. One loop is longer than that, in fresh memory, and has the slow paths of allocation in it; the
- * script counts these by themselves too. (In memory that was used before, a hole is zeroed when it is taken, by an instruction that
+ * Only fast paths may run in a loop. A handle word and a hole are prepared before each loop, the
+ * heap is so large that no cycle starts, and the other threads are idle. One loop is longer and
+ * runs in fresh memory. It includes the slow paths of allocation, which the script also counts
+ * separately. (In used memory, a hole is zeroed when it is taken, by an instruction that
  * callgrind counts once for each byte.) */
 #include "support/bench.h"
 #include "support/count.h"

@@ -1,8 +1,10 @@
-/* How fast the collector marks: a binary tree of ten million nodes, built so that neighbours in the tree are neighbours in memory,
- * and one whose nodes lie at random, handles and objects alike.
+/* Measures the speed of marking. The first heap is a binary tree of ten million nodes in which
+ * neighbours in the tree are neighbours in memory. In the second heap the handles and objects
+ * lie at random.
  *
- * The figures are the collector's own: objects it marked in a full cycle, and the time from the end of the root scan to the end of
- * the last flush. No mutator runs meanwhile: the only one waits for the cycle. */
+ * The collector supplies the figures: the objects that it marked in a full cycle, and the time
+ * from the end of the root scan to the end of the last flush. The only mutator waits for the
+ * cycle. */
 #include "support/bench.h"
 
 #include <coex/gc.h>

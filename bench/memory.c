@@ -1,11 +1,14 @@
-/* What an object costs beyond its payload: header, padding, its slot in the handle table, its bits in the bitmaps, its share of the
- * heap's side table, and what is committed ahead of its use.
+/* Measures the memory that an object needs beyond its payload: the header, padding, the slot in
+ * the handle table, the bits in the bitmaps, the share of the heap's side table, and memory that
+ * is committed in advance.
  *
- * Two views of ten million objects of each size (a hundred thousand of the larger ones), all of them live: what the runtime says it uses
- * (heap in use and all tables, for as many handles as are in use), and the growth of the process as the operating system sees it.
+ * The program allocates ten million live objects of each size, or a hundred thousand of the
+ * larger sizes. It prints two figures: the memory that the runtime reports (heap in use and all
+ * tables, for the handles in use), and the growth of the process that the operating system
+ * reports.
  *
- * The target is for payloads of whole words. Others are padded to the next one, and what does not fit at the end of a block stays empty:
- * these rows are not judged. */
+ * The target is for payloads of whole words. Other payloads are padded, and the end of a block
+ * stays empty if no object fits. Rows with other payloads have no target. */
 #include "support/bench.h"
 
 #include <coex/gc.h>

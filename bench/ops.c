@@ -1,5 +1,6 @@
-/* What the small operations cost in time, with nothing else going on: dereferencing, loads, stores,
- * frames, polls, transitions. bench/instructions.c counts them; this is what they take on this machine when everything is in cache. */
+/* Measures the time of the small operations on an idle runtime: dereferencing, loads, stores,
+ * frames, polls, native transitions. bench/instructions.c counts their instructions. Here all
+ * data is in the cache. */
 #include "support/bench.h"
 
 #include <coex/gc.h>

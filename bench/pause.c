@@ -1,9 +1,13 @@
-/* How long a mutator is held up, and by what it does not depend: the heap's size and the stack's depth.
+/* Measures how long a mutator stops, and shows that this time does not depend on the size of the
+ * heap or the depth of the stack.
  *
- * A stop is what a thread does at a safepoint when the collector has asked for something: answer, do a bounded piece of work, go on.
- * The runtime keeps a histogram of every stop, on the CPU's clock (the work) and on the wall's (the work, and whatever else the
- * machine did meanwhile), and of every handshake: from a request to its last answer. Here one full cycle follows the other while two
- * threads allocate, link and drop; so there are as many stops as there can be.
+ * In a stop, a thread at a safepoint answers a request of the collector, does a bounded piece of
+ * work, and continues. The runtime keeps histograms of all stops in CPU time (the work) and in
+ * wall-clock time (the work and the other load of the machine). It also keeps a histogram of all
+ * handshakes, from a request to its last answer. In this benchmark, full cycles follow each
+ * other without a gap while two threads allocate, link and drop objects. This gives the largest
+ * number of stops.
+ *
  *   bench_pause [seconds for each row] */
 #include "support/bench.h"
 

@@ -1,7 +1,7 @@
-/* How long a sweep takes: ten million objects, of which none, half or all are dead.
+/* Measures the time of a sweep over ten million objects, of which none, half or all are dead.
  *
- * The figure is the collector's own: from the end of marking to the last line released. Dead objects are never touched; what a sweep
- * reads is bitmaps and the dead ones' slots. */
+ * The collector supplies the figure: the time from the end of marking to the release of the last
+ * line. A sweep does not touch dead objects. It reads bitmaps and the slots of the dead handles. */
 #include "support/bench.h"
 
 #include <coex/gc.h>

@@ -1,8 +1,10 @@
-/* Binary trees, the classic of allocation: a long-lived tree, and beside it many short-lived ones, each built, walked and dropped.
- * Depth 18 makes 67 million nodes of two references.
+/* The binary trees benchmark: one long-lived tree, and many short-lived trees that are built,
+ * walked and dropped. Depth 18 makes 67 million nodes of two references.
  *
- * Twice: written naively (a frame in every call, fields set through the handle), and as a compiler would (handle and address from one
- * call, no frame in a leaf, slots written and never read). Collection is in the time. */
+ * The benchmark runs twice. The naive version enters a frame in every call and sets fields
+ * through the handle. The other version is written as a compiler would: one call returns handle
+ * and address, leaf functions have no frame, and slots are written but never read. The time
+ * includes collection. */
 #include "support/bench.h"
 
 #include <coex/gc.h>

@@ -1,9 +1,11 @@
-/* Channels between threads, beside Go's channels between goroutines, on the same workloads in the same run.
+/* Compares channels between threads with Go's channels between goroutines, on the same workloads
+ * in the same run.
  *
- * A goroutine that waits costs its scheduler some 100 nanoseconds and no call of the system; a thread that sleeps costs two calls and two
- * switches of the kernel, some microseconds. So what is compared here is not like with like where everybody waits for everybody; the rows
- * say what a program gets that uses the one or the other. What threads can do is in the rows of the same queue made of a mutex and two
- * conditions (with a capacity of 1 instead of 0). */
+ * A goroutine that waits costs Go's scheduler about 100 nanoseconds and no system call. A thread
+ * that sleeps costs two system calls and two context switches, which take some microseconds. The
+ * comparison is therefore unequal in workloads where every participant waits. The rows show the
+ * cost to a program that uses either kind of channel. Further rows show the limit of threads:
+ * the same queue made of a mutex and two condition variables, with a capacity of 1 instead of 0. */
 #include "support/bench.h"
 
 #include <coex/values.h>

@@ -1,5 +1,6 @@
-/* Json: parse and write, beside jansson, json-c and simdjson (bench/peers/json_*), on documents that are made here, the same on
- * every machine. Each peer is a program of its own that prints the same rows; scripts/bench runs them one after the other. */
+/* Measures parsing and writing of JSON, compared with jansson, json-c and simdjson
+ * (bench/peers/json_*). The documents are generated and are the same on every machine. Each peer
+ * is a program that prints the same rows; scripts/bench runs the programs one after the other. */
 #include "support/bench.h"
 #include "support/json_documents.h"
 

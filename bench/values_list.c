@@ -1,5 +1,6 @@
-/* Lists of a million words: append, get, iterate, set, cut and join. scripts/bench runs the same on others' structures right after this:
- * std::vector as the floor, glib's arrays, and Clojure's vectors, which are persistent as well (bench/peers/list_…). */
+/* Measures lists of a million words: append, get, iterate, set, slice and concatenate.
+ * scripts/bench then runs the same rows on std::vector (the lower bound), GLib's arrays, and
+ * Clojure's vectors, which are also persistent (bench/peers/list_*). */
 #include "support/bench.h"
 
 #include <coex/values/array.h>

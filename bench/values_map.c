@@ -1,8 +1,9 @@
-/* Maps of a million: building, looking up, going through and taking out, beside glib's hash table and std::unordered_map where
- * those are there. Both are mutable; ours is persistent, and collection is in the time.
+/* Measures maps of a million entries: building, lookup, iteration and removal. The peers are
+ * GLib's hash table and std::unordered_map, if they are installed. Both are mutable. The maps of
+ * Coex are persistent, and their times include collection.
  *
- * Lookups are in another order than insertions. Times are the best of some rounds, one round of each subject after the other, so
- * that a slow minute of the machine hits all. */
+ * Lookups use another order than insertions. Times are the best of several rounds. The rounds of
+ * the subjects alternate, so that a slow minute of the machine affects all of them. */
 #include "peers/map.h"
 #include "support/bench.h"
 

@@ -1,7 +1,9 @@
-/* Strings: making, building, searching, splitting, checking, numbers as text, beside std::string and glib where those are there. Ours are
- * values: checked, immutable, in a heap whose collection is in the time.
+/* Measures strings: creation, building, searching, splitting, validation, and conversion of
+ * numbers. The peers are std::string and GLib, if they are installed. The strings of Coex are
+ * validated and immutable, and their times include collection.
  *
- * Times are the best of some rounds, one round of each subject after the other, so that a slow minute of the machine hits all. */
+ * Times are the best of several rounds. The rounds of the subjects alternate, so that a slow
+ * minute of the machine affects all of them. */
 #include "peers/string.h"
 #include "support/bench.h"
 

@@ -1,11 +1,14 @@
-/* What watching costs: the same work without, with trace level 1 and the event ring, and with the sampled profile, in turns.
+/* Measures the cost of observing a program. The same work runs without observation, with trace
+ * level 1 and the event ring, and with the sampled profile, in turn.
  *
- * A round makes garbage and asks for full cycles, each of which marks a tree of a million objects. Time is that on the CPU, of the thread
- * that allocates and of the whole process (the collector too): what other programs do on the machine is not in it, but for the caches
- * they use up. The lowest of all rounds is the one that was disturbed least.
+ * A round produces garbage and requests full cycles, each of which marks a tree of a million
+ * objects. The time is the CPU time of the allocating thread and of the whole process, including
+ * the collector. It excludes other programs, except for their use of the caches. The lowest time
+ * of all rounds is the least disturbed.
  *
- * Run by callgrind (scripts/check-watching does) it counts instructions instead: one thread that does everything, so that each round is
- * the same, with the tree and with nothing alive. What is counted is the recording; the file is written once, when it ends. */
+ * Under callgrind (scripts/check-watching) the program counts instructions instead. One thread
+ * then does all the work, so that each round is the same, with the tree and with no live
+ * objects. The count covers the recording. The file is written once, at the end. */
 #include "support/bench.h"
 #include "support/count.h"
 

@@ -1,6 +1,7 @@
-// Go's channels on the workloads of bench/values_channel.c: one line for each, its name and the nanoseconds of one operation.
+// Go's channels with the workloads of bench/values_channel.c. Prints a line with the name of the
+// workload and the nanoseconds of one operation.
 //
-//	bench_peer_go_channel name times    runs the workload `name` with so many operations
+//	bench_peer_go_channel name times    runs the workload `name` with `times` operations
 package main
 
 import (

@@ -1,4 +1,5 @@
-/* Json with jansson: trees of counted objects, hash tables that keep insertion order. */
+/* JSON with jansson: trees of reference-counted objects, and hash tables that keep insertion
+ * order. */
 #include "peers/json_peer.h"
 
 #include <jansson.h>

@@ -1,6 +1,7 @@
-/* Json with json-c: trees of counted objects, linked hash tables. It keeps the text of every double that it reads, and writes that
- * again: its figure for writing numbers is that of a copy. So there is one row more, for the same doubles without their text, as they are
- * when a program has computed them. */
+/* JSON with json-c: trees of reference-counted objects, and linked hash tables. json-c keeps the
+ * text of every double that it reads and writes it again, so its figure for writing numbers is
+ * that of a copy. An additional row writes the same doubles without their text, as a program
+ * that has computed them would. */
 #include "peers/json_peer.h"
 
 #include <json-c/json.h>

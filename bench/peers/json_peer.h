@@ -1,4 +1,5 @@
-/* The json benchmark of a peer: two functions, and the rows that bench_values_json prints for ours. */
+/* The JSON benchmark of a peer. A peer defines two functions, and prints the same rows as
+ * bench_values_json. */
 #ifndef BENCH_PEERS_JSON_PEER_H
 #define BENCH_PEERS_JSON_PEER_H
 

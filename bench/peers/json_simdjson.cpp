@@ -1,4 +1,4 @@
-// Json with simdjson: the ceiling. Its tree is a tape that can't be changed, and refers to no objects.
+// JSON with simdjson, the upper bound. Its tree is an immutable tape that refers to no objects.
 #include <simdjson.h>
 #include <string>
 

@@ -1,4 +1,6 @@
-;; The rows of bench/values_list.c on Clojure's vectors: persistent, 32-way, with transients. Numbers are boxed there.
+;; The rows of bench/values_list.c with Clojure's vectors: persistent, 32-way, with transients and
+;; boxed numbers.
+;;
 ;;   java -cp clojure.jar:spec.alpha.jar:core.specs.alpha.jar clojure.main bench/peers/list.clj
 (set! *unchecked-math* true)
 

@@ -1,4 +1,4 @@
-/* The rows of bench/values_list.c on glib's arrays. */
+/* The rows of bench/values_list.c with GLib's arrays. */
 #include "support/bench.h"
 
 #include <glib.h>

@@ -1,4 +1,5 @@
-/* The rows of bench/values_list.c on std::vector: nothing is shared and nothing is collected, so it is the floor. */
+/* The rows of bench/values_list.c with std::vector. It shares no structure and has no collector,
+ * so it is the lower bound. */
 #define _Noreturn [[noreturn]]
 extern "C" {
 #include "support/bench.h"

@@ -1,5 +1,5 @@
-;; Clojure's persistent hash map on the JVM: a million of integers as well, with a transient and without.
-;; On a machine that is so busy that this would take minutes it takes fewer of them, and says so.
+;; Clojure's persistent hash map on the JVM, with a million integers, with and without a transient.
+;; On a machine so busy that this would take minutes, it uses fewer integers and says so.
 (set! *unchecked-math* true)
 
 (def many 1000000)

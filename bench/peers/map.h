@@ -1,4 +1,5 @@
-/* What the benchmark of maps measures: integers to integers, and strings to integers. Each subject holds one map at a time. */
+/* The interface of the subjects of the map benchmark: integers to integers, and strings to
+ * integers. Each subject holds one map at a time. */
 #ifndef BENCH_PEERS_MAP_H
 #define BENCH_PEERS_MAP_H
 

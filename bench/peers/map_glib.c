@@ -1,5 +1,5 @@
-/* glib's hash table: mutable, open addressing. Integers are keys as they are, which is the quickest it can do; strings are pointers
- * to bytes with g_str_hash. */
+/* GLib's hash table: mutable, with open addressing. Integers are used directly as keys, which is
+ * the fastest use of this table. Strings are pointers to bytes, hashed with g_str_hash. */
 #include "peers/map.h"
 
 #include <glib.h>

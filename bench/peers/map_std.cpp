@@ -1,4 +1,4 @@
-// std::unordered_map: mutable, a list per bucket.
+// std::unordered_map: mutable, with a list for each bucket.
 #include "peers/map.h"
 
 #include <string>

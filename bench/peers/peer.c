@@ -1,7 +1,9 @@
-/* The workloads of bench/alloc.c and bench/trees.c on an allocator that others know.
+/* The workloads of bench/alloc.c and bench/trees.c with another allocator.
+ *
  *   bench_peer_<name> alloc|trees
  *
- * What is dropped is freed where the peer wants that: objects in batches of 4,096, trees when they have been walked. */
+ * If the allocator needs it, dropped objects are freed: objects in batches of 4,096, and trees
+ * after they have been walked. */
 #include "peers/peer.h"
 #include "support/bench.h"
 

@@ -1,5 +1,5 @@
-/* One allocator that others know, as the workloads of peer.c use it. Each peer is a program of its own, because mimalloc replaces
- * malloc in every program that it is linked to. */
+/* The allocator of a peer, as the workloads of peer.c use it. Each peer is a separate program,
+ * because mimalloc replaces malloc in every program that it is linked to. */
 #ifndef BENCH_PEERS_PEER_H
 #define BENCH_PEERS_PEER_H
 

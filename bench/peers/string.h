@@ -1,5 +1,6 @@
-/* What the benchmark of strings measures. Each subject does the same work on the same text; a function that is NULL it has none for. Every
- * one returns a number that must be the same for all. */
+/* The interface of the subjects of the string benchmark. Each subject does the same work on the
+ * same text. A function is NULL if the subject has no such operation. Every function returns a
+ * number that must be the same for all subjects. */
 #ifndef BENCH_PEERS_STRING_H
 #define BENCH_PEERS_STRING_H
 

@@ -1,4 +1,5 @@
-/* glib: GString, g_strsplit, g_utf8_validate; numbers as g_ascii_dtostr and g_ascii_strtod have them (17 digits, not the shortest). */
+/* GLib: GString, g_strsplit, g_utf8_validate. Numbers use g_ascii_dtostr, which prints 17 digits
+ * instead of the shortest form, and g_ascii_strtod. */
 #include "peers/string.h"
 
 #include <glib.h>

@@ -1,4 +1,4 @@
-// std::string and <charconv>. Nothing here checks UTF-8.
+// std::string and <charconv>. This peer does not validate UTF-8.
 #include "peers/string.h"
 
 #include <charconv>

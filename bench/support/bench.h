@@ -1,7 +1,9 @@
-/* What the benchmarks share: time, repetition, threads that start together, a random number, and the table they print.
+/* Helpers of the benchmarks: time, repetition, threads that start together, random numbers, and
+ * tables.
  *
- * A benchmark measures, prints what it measured, and says whether that meets its target. Time is noisy on a machine that others use:
- * so every timing is repeated, and best and median stand side by side. Only counts (bench/instructions.c) decide an exit code. */
+ * A benchmark measures, prints the figures, and says whether they meet its target. Times are
+ * noisy on a shared machine, so every measurement is repeated, and the best and the median are
+ * printed. Only counts (bench/instructions.c) decide the exit status. */
 #ifndef BENCH_SUPPORT_BENCH_H
 #define BENCH_SUPPORT_BENCH_H
 

@@ -1,4 +1,5 @@
-/* For programs that callgrind counts: the parts of a run that are counted, each under a name. A script subtracts and divides. */
+/* Helpers of programs that callgrind counts. They name the parts of a run that are counted. A
+ * script subtracts and divides the counts. */
 #ifndef BENCH_SUPPORT_COUNT_H
 #define BENCH_SUPPORT_COUNT_H
 

@@ -1,4 +1,5 @@
-/* Documents for the benchmarks of json: numbers, strings, records, a tree of mixed things, about 20 MB each; always the same. */
+/* Documents for the JSON benchmarks: numbers, strings, records, and a mixed tree, about 20 MB
+ * each. They are the same in every run. */
 #ifndef BENCH_SUPPORT_JSON_DOCUMENTS_H
 #define BENCH_SUPPORT_JSON_DOCUMENTS_H
 

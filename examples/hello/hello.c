@@ -1,4 +1,4 @@
-/* A list of a hundred numbers, built, summed and collected. */
+/* Builds a list of a hundred numbers, runs a collection, and prints the sum. */
 #include <coex/gc.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* The compiler: the special forms that bind or assign variables. */
+/* The compiler: special forms that bind or assign variables. */
 #include "compile.h"
 
 static value define_name, lambda_name;

@@ -1,8 +1,9 @@
-/* The machine's instructions: an operation in the low 8 bits, its operand n above. "Push" is into the next free slot of the
- * frame of the running procedure, which looks like this:
+/* The instructions of the machine. The low 8 bits are the operation, and the bits above them are
+ * its operand n. "Push" stores into the next free slot of the frame of the running procedure.
+ * The frame has these slots:
  *
- *     slot 0   the closure that runs
- *     slot 1   the link, an immediate: where its caller goes on
+ *     slot 0   the running closure
+ *     slot 1   the link, an immediate: the place where the caller continues
  *     slot 2…  parameters, then variables of let, then operands */
 #ifndef LISP_BYTECODE_H
 #define LISP_BYTECODE_H

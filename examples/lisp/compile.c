@@ -1,4 +1,5 @@
-/* The compiler: variables, procedures, calls. See compile.h for how its roots are kept. Each thread compiles for itself. */
+/* The compiler: variables, procedures and calls. compile.h describes how its roots are kept.
+ * Each thread has its own compiler. */
 #include "compile.h"
 
 #include <stdlib.h>

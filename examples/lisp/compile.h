@@ -1,8 +1,10 @@
-/* What the files of the compiler share: compile.c has variables, procedures and calls; binding.c and forms.c the special forms.
+/* The declarations that the files of the compiler share. compile.c contains variables,
+ * procedures and calls; binding.c and forms.c contain the special forms.
  *
- * A procedure that is being compiled is a struct function, and owns a frame of the shadow stack: its slots are the constants that
- * it has so far, appended by coex_gc_root. No other compiler function enters a frame, so the frame on top is always that of the
- * innermost procedure. Of the source nothing needs a root: the whole form is rooted by the caller, and pairs are immutable. */
+ * A procedure that is being compiled is a struct function. It owns a frame of the shadow stack,
+ * whose slots are its constants so far, appended by coex_gc_root. No other function of the
+ * compiler enters a frame, so the top frame is always that of the innermost procedure. The
+ * source needs no roots of its own: the caller roots the whole form, and pairs are immutable. */
 #ifndef LISP_COMPILE_H
 #define LISP_COMPILE_H
 

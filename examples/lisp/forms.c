@@ -1,5 +1,6 @@
-/* The compiler: the special forms that bind no variables, and the table of all. No form is rewritten into another one, so there is
- * nothing new that would have to be rooted. */
+/* The compiler: special forms that bind no variables, and the table of all special forms. No
+ * form is rewritten into another form, so the compiler creates no new objects that it would have
+ * to root. */
 #include "compile.h"
 
 /* ------------------------------------------------------------------- basic */

@@ -1,11 +1,14 @@
-/* Futures: (future x ...) evaluates on a thread of its own, (touch f) waits for the value.
+/* Futures. (future x ...) evaluates its expressions on a thread of its own, and (touch f) waits
+ * for the value.
  *
- * A thread gets its future as the argument of its spawn: the record that coex_gc_spawn_prepare makes keeps it alive until the new
- * thread has attached itself. The value comes back through the future, which is mutable.
+ * A thread gets its future as the argument of its spawn. The record of coex_gc_spawn_prepare
+ * keeps the future alive until the new thread has attached itself. The value comes back through
+ * the future, which is mutable.
  *
- * Waiting is done in native mode, where a thread may not look at the heap. So each future that runs has a task in C memory, with a
- * condition variable of its own: the end of a future wakes those that touch it, and nobody else. A future names its task by an index and
- * a generation, because a task serves one future after another. A generation that is over means that the result is there. */
+ * A thread waits in native mode, where it must not look at the heap. Each running future therefore
+ * has a task in C memory with a condition variable of its own. The end of a future wakes only the
+ * threads that touch it. A task serves one future after another, so a future names its task by an
+ * index and a generation. A generation that has ended means that the result is there. */
 #include "lisp.h"
 
 #include <stdlib.h>

@@ -1,16 +1,23 @@
-/* A small Scheme on Coex: what its files share.
+/* A small Scheme on Coex: the declarations that its files share.
  *
- * The language is compiled to bytecode (compile.c) for a machine (vm.c) whose frames are frames of Coex's shadow stack: a call of
- * a Scheme procedure enters one, a return leaves it, and recursion costs no C stack. Every operand is therefore in a slot from
- * the moment it exists, and the rooting rules hold for Scheme code by construction. What C code has to do is written here once:
+ * The language is compiled to bytecode (compile.c) for a machine (vm.c). The frames of the
+ * machine are frames of Coex's shadow stack: a call of a Scheme procedure enters a frame, a
+ * return leaves it, and recursion uses no C stack. Every operand is therefore in a slot as soon
+ * as it exists, and Scheme code obeys the rooting rules by construction. C code must obey these
+ * rules:
  *
- *   - A function gets its arguments rooted by its caller, and hands its result back unrooted (rule 3 of <coex/gc.h>). So cons and
- *     the other constructors have no frame, and primitives get a pointer into the machine's frame.
- *   - Whoever holds more than its arguments over an allocation enters a frame for it.
- *   - Pairs, strings, code and closures are immutable: whatever is reached from one of them lives as long as it does. A walk over
- *     the pairs of an argument needs no roots of its own. A walk through something mutable (vectors, atoms) does.
- *   - Symbols are kept by the table of symbols for ever. C variables may hold them; handles don't change.
- *   - 0, the null handle, is no value of the language. It means: none, not yet, unbound. */
+ * - The caller of a function roots its arguments, and the function returns its result unrooted
+ *   (rule 3 of <coex/gc.h>). So cons and the other constructors need no frame, and primitives
+ *   get a pointer into the frame of the machine.
+ * - A function that holds other handles than its arguments across an allocation enters a frame
+ *   for them.
+ * - Pairs, strings, code and closures are immutable. An object that can be reached from them
+ *   lives as long as they do. A walk over the pairs of an argument therefore needs no roots of
+ *   its own. A walk through mutable objects (vectors, atoms) does.
+ * - The table of symbols keeps all symbols for ever. C variables may hold them, because handles
+ *   do not change.
+ * - The null handle 0 is not a value of the language. It means absent, not yet computed, or
+ *   unbound. */
 #ifndef LISP_H
 #define LISP_H
 

@@ -1,4 +1,4 @@
-/* Primitives on pairs and lists. Walks over the pairs of an argument need no roots: see lisp.h. */
+/* Primitives on pairs and lists. Walks over the pairs of an argument need no roots; see lisp.h. */
 #include "lisp.h"
 
 PRIMITIVE(do_cons) { return cons(vm, arguments[0], arguments[1]); }

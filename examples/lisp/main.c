@@ -1,4 +1,5 @@
-/* lisp: a small Scheme. Runs a file, an expression, or a conversation on standard input. */
+/* lisp: a small Scheme. Runs a file or an expression, or reads expressions from the standard
+ * input. */
 #include "lisp.h"
 
 #include <stdlib.h>

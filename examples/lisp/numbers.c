@@ -1,4 +1,4 @@
-/* Primitives on integers of 60 bits. What does not fit is an error. */
+/* Primitives on 60-bit integers. A result that does not fit is an error. */
 #include "lisp.h"
 
 static value checked(struct vm *vm, int64_t n, bool overflow)

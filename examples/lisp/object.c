@@ -1,4 +1,5 @@
-/* The types of the language as Coex sees them, and how objects come to be. Any thread. */
+/* The types of the language as Coex sees them, and the constructors of objects. Any thread may
+ * call them. */
 #include "lisp.h"
 
 uint32_t type_ids[KIND_COUNT];

@@ -1,9 +1,11 @@
-/* Files. Whatever may wait for the system is done in native mode, so that a program that waits for input, or for a slow disk, delays
- * no collection. In native mode nothing of the heap is touched: what is written was printed into C memory before, and what is read
- * becomes a string afterwards.
+/* Files. Every operation that may wait for the system runs in native mode, so that a program
+ * that waits for input or for a slow disk does not delay a collection. In native mode the thread
+ * does not touch the heap. Output is printed into C memory first, and input becomes a string
+ * afterwards.
  *
- * Streams are in a table of C memory; a port names one by its index and a generation, so that a port that was closed is found out,
- * also by another thread. Each stream has a lock, which is taken in native mode too. */
+ * The streams are in a table in C memory. A port names a stream by an index and a generation, so
+ * that every thread can detect a closed port. Each stream has a lock, which is also taken in
+ * native mode. */
 #include "lisp.h"
 
 #include <errno.h>

@@ -1,11 +1,14 @@
-/* The printer: values to text in C memory, which is then written in native mode. Any thread.
+/* The printer converts values to text in C memory, which is then written in native mode. Any
+ * thread may call it.
  *
- * A vector or an atom may contain itself. A pair, a vector or an atom that does is printed once, with a label, and the label stands for
- * it where it comes again, as R7RS has it for `write`: #0=#(1 #0#). A walk over the value finds those first. Pairs are immutable, so every
- * cycle goes through a vector or an atom.
+ * A vector or an atom may contain itself. The printer gives a label to each pair, vector or atom
+ * that does, and prints the label where the value comes again, as `write` of R7RS: #0=#(1 #0#). A
+ * walk over the value finds these first. Pairs are immutable, so every cycle goes through a vector
+ * or an atom.
  *
- * Other threads may change the value in between, and what is shared without a cycle is printed as often as it comes, which may be
- * 2^n times. So the printer has a budget in proportion to the size of the value. What is left when it is used up is "...". */
+ * Other threads may change the value in between, and a shared part without a cycle is printed each
+ * time it comes, which may be 2^n times. The printer therefore has a budget in proportion to the
+ * size of the value, and prints "..." for the rest. */
 #include "lisp.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
-/* The reader: text in C memory to values. Any thread, each with its own struct reader. */
+/* The reader converts text in C memory to values. Any thread may call it, with a struct reader
+ * of its own. */
 #include "lisp.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
-/* Primitives on strings (immutable, of bytes), characters and symbols. The text of a string is read after the last safepoint. */
+/* Primitives on strings (immutable bytes), characters and symbols. The text of a string is read
+ * after the last safepoint. */
 #include "lisp.h"
 
 #include <ctype.h>

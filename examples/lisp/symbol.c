@@ -1,5 +1,6 @@
-/* Symbols: one for each name, for ever. The table is a vector of buckets in a global root, a bucket a list of symbols; any thread
- * may add to it at any time by a compare-and-exchange of the bucket's head, and nobody takes a lock. */
+/* Symbols. There is one symbol for each name, and it is never removed. The table is a vector of
+ * buckets in a global root, and a bucket is a list of symbols. Any thread may add a symbol at
+ * any time, with a compare-and-exchange of the head of a bucket and without a lock. */
 #include "lisp.h"
 
 enum { BUCKETS = 4096 };

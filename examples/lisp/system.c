@@ -1,4 +1,4 @@
-/* Primitives about everything, errors, and the collector; and the table of all primitives. */
+/* Primitives on all values, on errors and on the collector, and the table of all primitives. */
 #include "lisp.h"
 
 #include <coex/gc_diag.h>

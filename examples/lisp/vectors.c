@@ -1,4 +1,4 @@
-/* Primitives on what is mutable: vectors and atoms. */
+/* Primitives on mutable objects: vectors and atoms. */
 #include "lisp.h"
 
 PRIMITIVE(do_make_vector)

@@ -1,14 +1,16 @@
-/* The machine. Each thread has its own struct vm; what they share is in the heap.
+/* The machine. Each thread has its own struct vm, and the threads share only the heap.
  *
- * A call of a closure enters a frame and a return leaves it, all from one C function, execute: Scheme recursion uses no C stack,
- * and however deep it goes, the collector looks only at the frames on top and scans the others beside the running thread.
+ * A call of a closure enters a frame and a return leaves it, all in the C function execute.
+ * Recursion in Scheme uses no C stack. However deep it goes, the collector asks the thread only
+ * for its top frames, and scans the others while the thread runs.
  *
- * The address of the running code is cached, and is dead after every safepoint (rule 5), so every instruction that may be one ends
- * with refresh().
+ * The machine caches the address of the running code. The address is invalid after a safepoint
+ * (rule 5), so every instruction that may be a safepoint ends with refresh().
  *
- * Frames of `catch` and call/ec are marked, and form a list, the innermost first (vm->mark). Raising an error and calling an
- * escape look through that list for their target, pop every frame above it (coex_gc_unwind_to), and land by longjmp in the
- * activation that the frame belongs to. C functions in between are left without notice. */
+ * Frames of `catch` and call/ec are marked and form a list, the innermost first (vm->mark).
+ * Raising an error and calling an escape search this list for their target, pop every frame
+ * above it (coex_gc_unwind_to), and longjmp to the activation that owns the frame. C functions
+ * in between are abandoned. */
 #include "bytecode.h"
 
 #include <stdarg.h>

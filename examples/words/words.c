@@ -1,9 +1,10 @@
-/* Counts the words of its input on several threads: a channel of lines, workers with a map each, a channel of their maps.
+/* Counts the words of its input on several threads. A channel carries lines to the workers, each
+ * worker fills a map, and a second channel carries the maps back.
  *
  *     words < README.md          prints the ten most frequent words
  *
- * The worker shows what matters: what was received goes into a slot before anything else happens, and the loop ends when the channel is
- * closed and empty. */
+ * The worker shows two rules. A received value goes into a slot before the next safepoint. The
+ * loop ends when the channel is closed and empty. */
 #include <coex/values.h>
 #include <pthread.h>
 #include <stdio.h>

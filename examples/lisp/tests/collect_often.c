@@ -1,7 +1,10 @@
-/* Linked between the interpreter and the collector (see examples/CMakeLists.txt), this makes whole collections out of safepoints. What
- * is not in a slot there is gone afterwards, so a fault in the rooting of the interpreter shows at once. At first every safepoint is
- * one; they get fewer as the program goes on, so that it ends: the millionth is about two thousand after the one before. With
- * COLLECT_ALWAYS in the environment they all are, for patient people. */
+/* Runs full collections at safepoints. examples/CMakeLists.txt links this file between the
+ * interpreter and the collector. An object that is not in a slot at a safepoint is freed there,
+ * so a rooting mistake of the interpreter shows at once.
+ *
+ * At first every safepoint runs a collection. Collections become rarer, so that the program ends
+ * in reasonable time: at the millionth safepoint, about two thousand safepoints lie between two
+ * collections. If COLLECT_ALWAYS is in the environment, every safepoint runs a collection. */
 #include <coex/gc.h>
 #include <stdlib.h>
 
