@@ -1,9 +1,8 @@
-/*
- * What the tests of native code, foreign threads, weak things, forks and coroutines share.
+/* Helpers for the tests of native code, foreign threads, weak references, forks and coroutines.
  *
- * A cycle runs on the GC thread, or (gc_threads=0) in slices on the mutators. What must hold either way is a function that
- * both_ways runs twice; it begins with way_start or way_config, and takes what is random from way_seed.
- */
+ * A cycle runs on the GC thread, or in slices on the mutators if gc_threads is 0. both_ways runs
+ * a test function in both configurations. The function starts with way_start or way_config, and
+ * seeds its random choices with way_seed. */
 #ifndef COEX_TESTS_SUPPORT_BORDERS_H
 #define COEX_TESTS_SUPPORT_BORDERS_H
 
@@ -14,7 +13,7 @@
 #include <unistd.h>
 
 static uint64_t way_threads = 1;
-static uint64_t way_seed; /* of the run: thread i takes way_seed + i */
+static uint64_t way_seed; /* seed of the run; thread i uses way_seed + i */
 
 static inline void both_ways(void (*test)(void))
 {
@@ -28,12 +27,12 @@ static inline void both_ways(void (*test)(void))
     way_threads = 1;
 }
 
-/* Small, so that cycles never end, and each is verified. */
+/* A small heap, so that cycles follow each other without a pause. Each cycle is verified. */
 static inline coex_gc_config way_small_config(void)
 {
     coex_gc_config config = default_config();
     config.gc_threads = way_threads;
-    config.max_handles = 1 << 22; /* the verifier has a bit for each */
+    config.max_handles = 1 << 22; /* the verifier has a bit for each handle */
     config.initial_heap = MIB;
     config.initial_handles = 4096;
     config.percent = 50;
@@ -42,12 +41,12 @@ static inline coex_gc_config way_small_config(void)
     return config;
 }
 
-/* No cycle but those that the test asks for; what is freed is poisoned, and marks are verified. */
+/* Only the test requests cycles. Freed memory is poisoned, and marks are verified. */
 static inline coex_gc_config way_config(void)
 {
     coex_gc_config config = quiet_config();
     config.gc_threads = way_threads;
-    config.max_handles = 1 << 22; /* the verifier has a bit for each */
+    config.max_handles = 1 << 22; /* the verifier has a bit for each handle */
     config.verify = true;
     config.poison = true;
     return config;
@@ -60,7 +59,7 @@ static inline void way_start(void)
     nodes_init();
 }
 
-/* Cycles that never end: small, so that allocation alone drives them. */
+/* A small heap, so that allocation alone makes cycles follow each other without a pause. */
 static inline coex_gc_config busy_config(void)
 {
     coex_gc_config config = way_config();
@@ -77,7 +76,7 @@ static inline void busy_start(void)
     nodes_init();
 }
 
-/* ---- time ------------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 static inline double clock_seconds(clockid_t clock)
 {
@@ -87,7 +86,7 @@ static inline double clock_seconds(clockid_t clock)
 }
 
 static inline double now_seconds(void) { return clock_seconds(CLOCK_MONOTONIC); }
-/* Not spoilt by what else the machine does. */
+/* CPU time of this thread, which other programs do not change much. */
 static inline double cpu_seconds(void) { return clock_seconds(CLOCK_THREAD_CPUTIME_ID); }
 static inline void sleep_ms(unsigned ms) { usleep(ms * 1000); }
 
@@ -97,12 +96,12 @@ static inline bool test_is_large(void)
     return large != NULL && strcmp(large, "0") != 0;
 }
 
-/* So many where tests are quick, fewer under sanitizers. */
+/* Returns `count`, or `sanitized` under sanitizers. */
 static inline unsigned scaled(unsigned count, unsigned sanitized) { return test_is_sanitized() ? sanitized : count; }
 
-/* ---- threads ---------------------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
-/* run_threads for a managed caller. */
+/* Calls run_threads from managed mode. */
 static inline void run_threads_native(unsigned n, void (*fn)(unsigned index, void *arg), void *arg)
 {
     coex_gc_enter_native();
@@ -110,7 +109,7 @@ static inline void run_threads_native(unsigned n, void (*fn)(unsigned index, voi
     coex_gc_leave_native();
 }
 
-/* A flag that threads tell each other something by, and wait for without being in anybody's way. */
+/* A flag that a thread sets and other threads wait for. */
 typedef struct test_flag {
     int is_set;
 } test_flag;
@@ -126,9 +125,9 @@ static inline void flag_await(const test_flag *it)
 static inline void count_up(uint64_t *count) { __atomic_fetch_add(count, 1, __ATOMIC_ACQ_REL); }
 static inline uint64_t count_now(const uint64_t *count) { return __atomic_load_n(count, __ATOMIC_ACQUIRE); }
 
-/* ---- objects ---------------------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
-/* A leaf that nobody but the caller knows. */
+/* Returns a new leaf. */
 static inline coex_handle new_leaf(void)
 {
     coex_handle leaf = node_make(node_fresh_id(NODE_LEAF), NULL, 0, 0);
@@ -136,13 +135,13 @@ static inline coex_handle new_leaf(void)
     return leaf;
 }
 
-/* Garbage, so that cycles come and memory is used again. */
+/* Allocates garbage, so that cycles run and memory is reused. */
 static inline void make_garbage(unsigned objects)
 {
     for (unsigned i = 0; i < objects; i++) expect(new_leaf() != 0);
 }
 
-/* A mutable array of references. */
+/* Returns a new mutable array of references. */
 static inline coex_handle new_refs(uint32_t type, uint64_t count)
 {
     coex_handle refs = coex_gc_alloc(count * sizeof(coex_handle), type);

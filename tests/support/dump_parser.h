@@ -1,13 +1,11 @@
-/*
- * Reads the dumps back, line by line and to the letter: a line that is not as the format says, or is missing, or is left over, fails the
- * test. So whoever parses dumps elsewhere can rely on them.
+/* Parses the dumps line by line. A line that is malformed, missing or left over fails the test,
+ * so other parsers can rely on the format.
  *
  *     capture_begin();
  *     coex_gc_dump_heap(1);
  *     dump_heap heap = parse_heap(capture_end());
  *
- * Everything is kept until the test ends.
- */
+ * All results stay allocated until the test ends. */
 #ifndef COEX_TESTS_SUPPORT_DUMP_PARSER_H
 #define COEX_TESTS_SUPPORT_DUMP_PARSER_H
 
@@ -15,23 +13,23 @@
 
 #include <coex/gc.h>
 
-/* What the library writes from here on, as a text. One at a time in a process. */
+/* Captures the output of the library. A process can have one capture at a time. */
 void capture_begin(void);
 char *capture_end(void);
-/* The same for standard error, whoever writes it. */
+/* Captures the standard error of the process. */
 void capture_errors_begin(void);
 char *capture_errors_end(void);
 
-/* The lines of a text, without their ends; NULL is the last one's next. */
+/* The lines of a text, without newlines. `next` is NULL at the end. */
 typedef struct dump_lines {
     char *next;
     char *whole; /* the current line, for messages */
     int number;
 } dump_lines;
-char *lines_take(dump_lines *lines); /* NULL: there are no more */
+char *lines_take(dump_lines *lines); /* returns NULL after the last line */
 
 /* ---- coex_gc_dump_stats ---- */
-/* The number of a statistic; `part` (p50, max, ...) for times, or NULL. */
+/* Returns the value of a statistic. `part` selects p50, max, ... of a time, or is NULL. */
 uint64_t parse_stat(const char *text, const char *name, const char *part);
 unsigned parse_stats_count(const char *text);
 
@@ -51,7 +49,7 @@ typedef struct dump_heap {
     dump_heap_object *object;
 } dump_heap;
 dump_heap parse_heap(char *text);
-const dump_heap_object *heap_find(const dump_heap *heap, coex_handle handle); /* NULL: it is not there */
+const dump_heap_object *heap_find(const dump_heap *heap, coex_handle handle); /* or NULL */
 
 /* ---- coex_gc_dump_handle_table ---- */
 typedef struct dump_entry {
@@ -79,7 +77,7 @@ typedef struct dump_frame {
 } dump_frame;
 typedef struct dump_stack {
     char name[64];
-    uint64_t depth, watermark; /* watermark 0: none */
+    uint64_t depth, watermark; /* watermark 0: no watermark */
     uint64_t frame_count;
     dump_frame *frame; /* youngest first */
 } dump_stack;
@@ -89,7 +87,7 @@ typedef struct dump_stacks {
 } dump_stacks;
 dump_stacks parse_stacks(char *text);
 const dump_stack *stacks_find(const dump_stacks *stacks, const char *name);
-/* Slot `slot` of frame `number`. */
+/* Returns slot `slot` of frame `number`. */
 uint64_t stack_slot(const dump_stack *stack, uint64_t number, uint64_t slot);
 
 /* ---- coex_gc_dump_object ---- */
@@ -97,8 +95,8 @@ typedef struct dump_field {
     uint64_t offset;
     char kind[16]; /* "i64", "handle", "immediate", "bytes" */
     char value[64];
-    char target[64]; /* of a handle: type of what it refers to, with its text; "" */
-    char name[64];   /* "" */
+    char target[64]; /* of a handle: the type of its object, with its text; otherwise "" */
+    char name[64];   /* may be "" */
 } dump_field;
 typedef struct dump_object {
     coex_handle handle;
@@ -127,12 +125,12 @@ dump_fragments parse_fragments(char *text);
 typedef struct dump_step {
     coex_handle handle;
     char type[64];
-    char field[64]; /* that leads to the next one; "" in the last */
+    char field[64]; /* the field that refers to the next object; "" in the last step */
 } dump_step;
 typedef struct dump_why {
     coex_handle handle;
     char type[64];
-    char root[80]; /* "": there is no path */
+    char root[80]; /* "" if there is no path */
     char reason[120];
     uint64_t count, left_out;
     dump_step *step;
@@ -144,7 +142,7 @@ typedef struct dump_faults {
     uint64_t count;
     char **line; /* without "Error: " */
 } dump_faults;
-/* An empty text has none. */
+/* An empty text has no faults. */
 dump_faults parse_faults(char *text);
 bool faults_have(const dump_faults *faults, const char *part);
 

@@ -1,8 +1,8 @@
-/*
- * For tests of fork: a runtime with a graph that must be in the child as it is in the parent, and children that are waited for.
+/* Helpers for the tests of fork: a runtime with a graph that must be the same in parent and
+ * child, and children that the parent waits for.
  *
- * A child runs a function and ends with 0; anything else, and a child that hangs, fails the test.
- */
+ * A child runs a function and exits with 0. Any other exit status, and a child that hangs, fails
+ * the test. */
 #ifndef COEX_TESTS_SUPPORT_FORKS_H
 #define COEX_TESTS_SUPPORT_FORKS_H
 
@@ -15,7 +15,7 @@
 
 enum { KEPT = 64 };
 
-static coex_handle *kept; /* slots of the main thread: a graph that must be in the child as it is in the parent */
+static coex_handle *kept; /* slots of the main thread with a graph that the child inherits */
 static uint64_t kept_id[KEPT];
 static coex_handle shared;
 static uint32_t refs;
@@ -62,7 +62,8 @@ static inline void start_kept(const coex_gc_config *config)
         kept[i] = node_make(node_fresh_id(i % 2 ? NODE_LINK : NODE_LEAF), children, i % 2 ? 2 : 0, 0);
         kept_id[i] = node_id(kept[i]);
     }
-    /* A sanitizer allocates when a thread starts, and has no fork hooks: its locks must not be held by a GC thread that is just coming. */
+    /* A sanitizer allocates when a thread starts, and has no fork hooks. The collection makes
+     * sure that the GC thread has started and holds no lock of the sanitizer at a fork. */
     if (test_is_sanitized()) coex_gc_collect();
 }
 
@@ -78,7 +79,7 @@ static inline void expect_kept(void)
     for (int i = 0; i < KEPT; i++) node_expect(kept[i], kept_id[i]);
 }
 
-/* What a child does at least: looks at what it has inherited, and collects. */
+/* The minimum of each child: checks the objects that it has inherited, and collects. */
 static inline void child_looks(void)
 {
     expect_kept();

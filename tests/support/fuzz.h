@@ -1,14 +1,14 @@
-/*
- * What fuzz targets share. A target is one file, tests/fuzz/<name>.c, with one function:
+/* Helpers of fuzz targets. A target is a file tests/fuzz/<name>.c with one function:
  *
  *     int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
  *
- * which reads its input as a program of operations, does each on the values and on a simple model, and ends the process (fuzz_expect) where the
- * two differ. Two programs are made from it: fuzz_<name> with libFuzzer (clang; scripts/fuzz), and replay_<name>, a test of every build
- * that runs the inputs of tests/fuzz/corpus/<name> and some random changes of them.
+ * The function reads its input as a program of operations, and performs each operation on the
+ * values and on a simple model. It ends the process (fuzz_expect) where the two differ. CMake
+ * builds two programs from a target. fuzz_<name> uses libFuzzer (clang; scripts/fuzz).
+ * replay_<name> is a test in every build that runs the inputs of tests/fuzz/corpus/<name> and
+ * some random mutations of them.
  *
- * Inputs that once failed go to the corpus.
- */
+ * Inputs that once failed are added to the corpus. */
 #ifndef COEX_TESTS_SUPPORT_FUZZ_H
 #define COEX_TESTS_SUPPORT_FUZZ_H
 
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                                                                          \
     } while (0)
 
-/* ---- the input ---------------------------------------------------------------------------------------------------- */
+/* ---- the input ------------------------------------------------------------------------------- */
 
 struct fuzz_input {
     const uint8_t *at, *end;
@@ -37,10 +37,10 @@ struct fuzz_input {
 
 static inline bool fuzz_is_over(const struct fuzz_input *input) { return input->at == input->end; }
 
-/* The next byte; 0 when there is none left. */
+/* Returns the next byte, or 0 at the end. */
 static inline uint8_t fuzz_byte(struct fuzz_input *input) { return fuzz_is_over(input) ? 0 : *input->at++; }
 
-/* Two bytes as a number below `bound`, which is not 0. */
+/* Returns a number below `bound` from two bytes. `bound` must not be 0. */
 static inline uint64_t fuzz_below(struct fuzz_input *input, uint64_t bound)
 {
     uint64_t number = fuzz_byte(input);
@@ -54,7 +54,7 @@ static inline uint64_t fuzz_word(struct fuzz_input *input)
     return word;
 }
 
-/* Up to `count` bytes as they stand in the input; *got is how many there were. */
+/* Returns up to `count` bytes of the input, and stores their number in *got. */
 static inline const uint8_t *fuzz_bytes(struct fuzz_input *input, uint64_t count, uint64_t *got)
 {
     const uint8_t *bytes = input->at;
@@ -64,10 +64,10 @@ static inline const uint8_t *fuzz_bytes(struct fuzz_input *input, uint64_t count
     return bytes;
 }
 
-/* ---- the runtime ----------------------------------------------------------------------------------------------------- */
+/* ---- the runtime ----------------------------------------------------------------------------- */
 
-/* Starts a runtime that does the same for the same input: no GC thread, a cycle after every few hundred allocations, its marks verified and
- * what is freed poisoned. Once per process. */
+/* Starts a deterministic runtime, once per process. It has no GC thread, and runs a cycle every 200
+ * allocations. Marks are verified, and freed memory is poisoned. */
 static inline void fuzz_runtime(void)
 {
     static bool started;
@@ -79,7 +79,7 @@ static inline void fuzz_runtime(void)
     coex_gc_config_default(&config);
     config.gc_threads = 0;
     config.initial_heap = (uint64_t)1 << 20;
-    config.initial_handles = config.max_handles = (uint64_t)1 << 16; /* the verifier looks at each */
+    config.initial_handles = config.max_handles = (uint64_t)1 << 16; /* the verifier visits each */
     config.heap_limit = (uint64_t)256 << 20;
     config.stress = 200;
     config.verify = config.poison = true;
@@ -89,7 +89,7 @@ static inline void fuzz_runtime(void)
         fprintf(stderr, "init: %s: %s\n", coex_gc_error_string(code), coex_gc_error_detail());
         abort();
     }
-    atexit(coex_gc_shutdown); /* what it allocated is not taken for a leak */
+    atexit(coex_gc_shutdown); /* so that memory of the runtime is not reported as a leak */
 }
 
 #endif

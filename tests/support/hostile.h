@@ -1,11 +1,11 @@
-/*
- * COEX_TEST_HOSTILE=n: a runtime that a test starts collects at every nth allocation of each thread. The allocation waits until that
- * whole cycle has ended, the cycle's marks are verified, and what is freed is poisoned. n is 1 for the CTest entries values_hostile.*.
+/* The hostile mode. With COEX_TEST_HOSTILE=n in the environment, a test's runtime collects at
+ * every nth allocation of each thread. The allocation waits until the whole cycle has ended, the
+ * marks of the cycle are verified, and freed memory is poisoned. The CTest entries
+ * values_hostile.* use n = 1.
  *
- * start_with (objects.h) starts such a runtime, whatever else the test configures. In this mode a runtime that is started in any other
- * way fails the test, and so does one in which an allocation leads to no cycle; a program that starts none at all fails as a whole. So
- * nothing can drop out unseen.
- */
+ * start_with (objects.h) starts such a runtime, whatever else the test configures. The mode
+ * detects tests that escape it. A test fails if it starts a runtime in another way, or if an
+ * allocation leads to no cycle. A program that starts no runtime fails as a whole. */
 #ifndef COEX_TESTS_SUPPORT_HOSTILE_H
 #define COEX_TESTS_SUPPORT_HOSTILE_H
 
@@ -14,17 +14,19 @@
 
 bool test_is_hostile(void);
 
-/* So many, or so few where each allocation takes a whole cycle. */
+/* `count`, or `few` in the hostile mode, in which each allocation takes a whole cycle. */
 #define unless_hostile(count, few) (test_is_hostile() ? (few) : (count))
 
-/* A config with this as its stress_to is hostile for as many allocations of each thread, and as usual from there on. For tests that fill
- * a heap or whose size is their point: without a hostile mode stress_to has no meaning. */
+/* A configuration with stress_to = HOSTILE_FIRST is hostile only for the first 1,000 allocations
+ * of each thread. It is for tests that must be large. Outside the hostile mode stress_to has no
+ * effect. */
 enum { HOSTILE_FIRST = 1000 };
 
-/* coex_gc_init_with, in the mode that the environment asks for. */
+/* Calls coex_gc_init_with, in the hostile mode if the environment requests it. */
 int hostile_init(const coex_gc_config *config);
 
-/* For main(), before the tests run and after: how many such runtimes were started, by all tests and their children. */
+/* main() calls these before and after the tests. hostile_count returns the number of hostile
+ * runtimes that all tests and their children have started. */
 void hostile_begin_count(void);
 unsigned hostile_count(void);
 

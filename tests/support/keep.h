@@ -1,15 +1,15 @@
-/*
- * Memory that a test never frees and never leaks: it hangs on a list that stays. For readers whose results live as long as the test.
- */
+/* Memory that a test never frees and that is not reported as a leak, because a global list holds
+ * it. It is for parsers whose results live as long as the test. */
 #ifndef COEX_TESTS_SUPPORT_KEEP_H
 #define COEX_TESTS_SUPPORT_KEEP_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zeroed. Never NULL: a test without memory fails. Any thread. */
+/* Returns zeroed memory. Fails the test if there is none. Any thread may call it. */
 void *keep_alloc(size_t bytes);
-/* The array with room for one element behind its `count`, zeroed there; it may have moved. It was made by this function, or is NULL. */
+/* Grows an array of `count` elements by one zeroed element, and returns it. It may have moved.
+ * `array` is NULL or a result of this function. */
 void *keep_grow(void *array, uint64_t count, size_t element);
 
 #endif

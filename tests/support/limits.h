@@ -1,6 +1,4 @@
-/*
- * Limits of the process, for tests of what happens when the system gives no more.
- */
+/* Limits of the process, for tests of the behaviour when the system refuses memory. */
 #ifndef COEX_TESTS_SUPPORT_LIMITS_H
 #define COEX_TESTS_SUPPORT_LIMITS_H
 
@@ -9,7 +7,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-/* What the process has mapped now, in bytes. */
+/* Returns the number of bytes that the process has mapped. */
 static inline uint64_t mapped(void)
 {
     unsigned long pages = 0;

@@ -1,6 +1,5 @@
-/*
- * What the tests of lists share: a runtime, elements that are words or objects, lists of consecutive numbers.
- */
+/* Helpers for the tests of lists: a runtime, elements that are words or objects, and lists of
+ * consecutive numbers. */
 #ifndef COEX_TESTS_SUPPORT_LISTS_H
 #define COEX_TESTS_SUPPORT_LISTS_H
 
@@ -9,7 +8,7 @@
 #include <coex/values/list.h>
 
 static bool of_handles;
-static __thread coex_handle *held; /* a slot: the caller keeps what he passes in rooted */
+static __thread coex_handle *held; /* a slot that roots the argument of a call */
 
 static inline coex_handle hold(coex_handle h)
 {
@@ -27,7 +26,8 @@ static inline void begin(coex_gc_config config)
 static inline void start(void) { begin(values_config()); }
 static inline void start_hostile(void) { begin(values_hostile_config()); }
 
-/* A new element: the word, or an object, or now and then an immediate. */
+/* Returns an element for `word`: the word itself, or an object, or for each fourth word an
+ * immediate. */
 static inline coex_handle element(uint64_t word)
 {
     if (!of_handles) return word;

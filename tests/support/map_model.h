@@ -1,9 +1,9 @@
-/*
- * Maps and sets beside a simple model: an array that says which of some keys are there, with which value.
+/* Compares maps and sets with a simple model: an array that holds the presence and the value of
+ * each key.
  *
- * A world has several maps of one kind with their models. world_step does something at random to one of them and to its model, and
- * compares as much as is quick; world_check compares all. What is random comes from `draw`, so that a fuzzer can choose it.
- */
+ * A world has several maps of one kind with their models. world_step performs a random operation
+ * on one of the maps and on its model, and does the quick comparisons. world_check compares
+ * everything. `draw` supplies the random choices, so that a fuzzer can make them. */
 #ifndef COEX_TESTS_SUPPORT_MAP_MODEL_H
 #define COEX_TESTS_SUPPORT_MAP_MODEL_H
 
@@ -34,17 +34,17 @@ struct model {
 
 struct world {
     uint32_t kind;
-    unsigned keys; /* of WORLD_KEYS, so many are used */
+    unsigned keys; /* number of keys in use, at most WORLD_KEYS */
     uint64_t (*draw)(void *context, uint64_t bound);
     void *context;
-    uint64_t (*word)(unsigned i);           /* integer keys, if the usual ones won't do */
+    uint64_t (*word)(unsigned i);           /* returns integer keys; NULL for the default keys */
     coex_handle *map, *set, *work, *string; /* slots */
     struct model model[WORLD_MAPS];
 };
 
 static inline uint64_t world_draw(struct world *world, uint64_t bound) { return world->draw(world->context, bound); }
 
-/* Key `i` as a word; strings are there twice, and either may come. */
+/* Returns key `i` as a word. Each string exists twice, and either object may be returned. */
 static inline uint64_t world_key(struct world *world, unsigned i)
 {
     double number = i == 0 ? (world_draw(world, 2) == 0 ? -0.0 : 0.0) : -1.0 - (double)i / 8;
@@ -87,7 +87,7 @@ static inline unsigned world_index(struct world *world, uint64_t key)
     return (unsigned)strtoul(text + 4, NULL, 10);
 }
 
-/* A value that is none of a key's, as a word of the map's kind. */
+/* Returns a value that no key has, as a word of the map's kind. */
 static inline uint64_t world_value(struct world *world)
 {
     uint64_t n = world_draw(world, WORLD_KEYS * 2);
@@ -117,9 +117,9 @@ static inline void world_begin(struct world *world, uint32_t kind, unsigned keys
     }
 }
 
-/* ---- comparing -------------------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
-/* Is this the model's map, entry by entry, by iterator and by lookup? */
+/* Compares map `m` with its model, entry by entry, by iteration and by lookup. */
 static inline void world_check_map(struct world *world, unsigned m)
 {
     const struct model *model = &world->model[m];
@@ -131,7 +131,8 @@ static inline void world_check_map(struct world *world, unsigned m)
         unsigned i = world_index(world, key);
         uint64_t element;
         world_expect(i < WORLD_KEYS && model->has[i] && model->value[i] == value);
-        world_expect(coex_set_next(world->work[1], &element) && world_index(world, element) == i); /* the same order */
+        /* The set has the same order. */
+        world_expect(coex_set_next(world->work[1], &element) && world_index(world, element) == i);
         seen++;
     }
     world_expect(seen == model->count && !coex_set_next(world->work[1], &key));
@@ -142,7 +143,8 @@ static inline void world_check_map(struct world *world, unsigned m)
     }
 }
 
-/* Made anew from the model, in another order, by other means, it is equal. */
+/* Rebuilds map `m` from its model, in another order and with other functions, and expects
+ * equality. */
 static inline void world_check_rebuilt(struct world *world, unsigned m)
 {
     const struct model *model = &world->model[m];
@@ -183,7 +185,7 @@ static inline void world_check(struct world *world)
     }
 }
 
-/* ---- changing --------------------------------------------------------------------------------------------- */
+/* ---- changing -------------------------------------------------------------------------------- */
 
 static inline void model_set(struct model *model, unsigned i, uint64_t value)
 {
@@ -227,7 +229,7 @@ static inline void world_remove(struct world *world, unsigned m, unsigned i)
     model_remove(&world->model[m], i);
 }
 
-/* Operation 0: merge, 1: intersect, 2: minus; with a map, or with a set of its keys. */
+/* Combines map `m` with another map or with the set of its keys: 0 merge, 1 intersect, 2 minus. */
 static inline void world_combine(struct world *world, unsigned m, unsigned other, unsigned operation)
 {
     coex_handle (*const maps[])(coex_handle, coex_handle) = {coex_map_merge, coex_map_intersect, coex_map_minus};
@@ -291,7 +293,7 @@ static inline void world_step(struct world *world)
         world_combine(world, m, other, what);
     } else if (what == 3) {
         world_build(world, m);
-    } else if (what == 4) { /* a copy that shares everything */
+    } else if (what == 4) { /* a copy that shares all nodes */
         world_put(world, m, world->map[other], world->set[other]);
         world->model[m] = world->model[other];
     } else if (what < 16) {

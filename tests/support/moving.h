@@ -1,13 +1,13 @@
-/*
- * Everything moves: for tests that whoever uses the runtime keeps no address of an object over a safepoint.
+/* Moves objects, to test that no user of the runtime keeps an address across a safepoint.
  *
- * A cycle that begins while every thread is in native mode (those who wait for it are) first gives each object that could be moved
- * another address: that of another object of its type and size, which gets its own or a third one's. So an address that was kept leads to
- * somebody else's words. What stays: objects of MUTABLE types, large ones, pinned ones, and the only one of its type and
- * size.
+ * A cycle that begins while every thread is in native mode (as threads are that wait for it)
+ * first permutes the addresses of the movable objects. Each of them gets the address of another
+ * object of its type and size. An address that was kept then leads to the words of another
+ * object. Objects of MUTABLE types, large objects, pinned objects, and the only object of its
+ * type and size do not move.
  *
- * In `checked` builds only. Environment: COEX_TEST_MOVING=1 begins it in any test program.
- */
+ * Works in `checked` builds only. COEX_TEST_MOVING=1 in the environment enables it in any test
+ * program. */
 #ifndef COEX_TESTS_SUPPORT_MOVING_H
 #define COEX_TESTS_SUPPORT_MOVING_H
 
@@ -15,6 +15,6 @@
 
 void moving_begin(void);
 void moving_end(void);
-uint64_t moving_count(void); /* moves so far */
+uint64_t moving_count(void); /* number of moves so far */
 
 #endif

@@ -1,11 +1,9 @@
-/*
- * What most tests of the runtime begin with: a runtime of a known size, and a few types of objects.
+/* The start of most tests of the runtime: a runtime of a known size, and a few types of objects.
  *
- *     start_quiet();                                    no cycle runs unless the test asks for one
+ *     start_quiet();                                    runs no cycle unless the test requests one
  *     uint32_t type = type_pair();
  *     coex_handle *slots = coex_gc_enter_frame(1);
- *     slots[0] = new_pair(type, slots[0], 42);
- */
+ *     slots[0] = new_pair(type, slots[0], 42); */
 #ifndef COEX_TESTS_SUPPORT_OBJECTS_H
 #define COEX_TESTS_SUPPORT_OBJECTS_H
 
@@ -18,7 +16,7 @@
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
 
-/* What a test configures is what it gets, whatever the environment of the run says. */
+/* Removes the settings of the environment, so that only the configuration of the test counts. */
 static inline void forget_environment(void)
 {
     unsetenv("COEX_GC");
@@ -33,7 +31,7 @@ static inline coex_gc_config default_config(void)
     return config;
 }
 
-/* The first cycle comes after a quarter of the initial heap: with this one, not before 256 MiB. */
+/* The first cycle starts after a quarter of the initial heap, here after 256 MiB. */
 static inline coex_gc_config quiet_config(void)
 {
     coex_gc_config config = default_config();
@@ -47,7 +45,7 @@ static inline void start_with(const coex_gc_config *config)
     if (code != COEX_GC_OK) test_fail(__FILE__, __LINE__, "init: %s: %s", coex_gc_error_string(code), coex_gc_error_detail());
 }
 
-/* The place in the table, without the generation that handles of checked builds carry. */
+/* Returns the index of a handle, without the generation that checked builds add. */
 static inline uint64_t index_of(coex_handle handle) { return handle & (((uint64_t)1 << COEX_GC_HANDLE_BITS) - 1); }
 
 static inline void start_quiet(void)
@@ -62,7 +60,7 @@ static inline void start_default(void)
     start_with(&config);
 }
 
-/* For tests whose size is their point. */
+/* Starts a runtime for a large test. */
 static inline void start_large(void)
 {
     coex_gc_config config = default_config();
@@ -77,7 +75,7 @@ static inline coex_gc_stats stats_now(void)
     return stats;
 }
 
-/* ---- types ------------------------------------------------------------------------------------------------ */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 typedef struct pair {
     coex_handle next;
@@ -91,31 +89,31 @@ static inline uint32_t type_from(const coex_gc_type *descriptor)
     return type;
 }
 
-/* A reference and a number, 16 bytes. */
+/* Registers a type with a reference and a number, 16 bytes. */
 static inline uint32_t type_pair(void)
 {
     static const uint32_t refs[] = {offsetof(pair, next)};
     return type_from(&(coex_gc_type){.name = "pair", .size = sizeof(pair), .ref_offsets = refs, .ref_count = 1});
 }
 
-/* Plain bytes, as many as each allocation says. */
+/* Registers a type of plain bytes and variable size. */
 static inline uint32_t type_bytes(void) { return type_from(&(coex_gc_type){.name = "bytes"}); }
 
-/* An array of references that may be written. */
+/* Registers a type of mutable arrays of references. */
 static inline uint32_t type_refs(void)
 {
     return type_from(&(coex_gc_type){.name = "refs", .flags = COEX_GC_MUTABLE | COEX_GC_REF_ARRAY});
 }
 
-/* Plain bytes; `size` 0 is variable. */
+/* Registers a type of plain bytes. `size` 0 means variable size. */
 static inline uint32_t type_plain(uint64_t size, uint32_t align)
 {
     return type_from(&(coex_gc_type){.name = "plain", .size = size, .align = align});
 }
 
-/* ---- objects ---------------------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
-/* `next` is in a slot of the caller's. */
+/* Returns a new pair. The caller roots `next`. */
 static inline coex_handle new_pair(uint32_t type, coex_handle next, uint64_t value)
 {
     void *payload;

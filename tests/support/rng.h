@@ -1,13 +1,11 @@
-/*
- * Random numbers that can be had again: a random test takes its seed from test_seed(), which prints it, and
- * takes the one in COEX_TEST_SEED if there is one.
+/* Reproducible random numbers. A random test takes its seed from test_seed(), which prints the
+ * seed. COEX_TEST_SEED in the environment sets it.
  *
  *     test_rng rng = rng_from(test_seed());
  *     uint64_t n = rng_below(&rng, 100);
  *
- * Each thread has a generator of its own: rng_from(seed + index). splitmix64 passes the usual test batteries
- * and any 64-bit seed is a good one, neighbours included.
- */
+ * Each thread has its own generator, rng_from(seed + index). splitmix64 passes the usual test
+ * batteries, and every 64-bit seed is suitable, including consecutive seeds. */
 #ifndef COEX_TESTS_SUPPORT_RNG_H
 #define COEX_TESTS_SUPPORT_RNG_H
 
@@ -18,7 +16,7 @@ typedef struct test_rng {
     uint64_t state;
 } test_rng;
 
-/* The seed of this run; printed, so that a failure can be repeated. */
+/* Returns the seed of this run and prints it, so that a failure can be repeated. */
 uint64_t test_seed(void);
 
 static inline test_rng rng_from(uint64_t seed)
@@ -35,13 +33,13 @@ static inline uint64_t rng_next(test_rng *rng)
     return z ^ (z >> 31);
 }
 
-/* 0 … bound - 1; bound is not 0. The bias of the remainder is at most bound / 2^64. */
+/* Returns 0 … bound - 1. `bound` must not be 0. The bias is at most bound / 2^64. */
 static inline uint64_t rng_below(test_rng *rng, uint64_t bound) { return rng_next(rng) % bound; }
 
-/* low … high, both included. */
+/* Returns low … high, both included. */
 static inline uint64_t rng_between(test_rng *rng, uint64_t low, uint64_t high) { return low + rng_below(rng, high - low + 1); }
 
-/* True once in `n` times. */
+/* Returns true once in `n` calls on average. */
 static inline bool rng_one_in(test_rng *rng, uint64_t n) { return rng_below(rng, n) == 0; }
 
 #endif

@@ -1,24 +1,24 @@
-/*
- * Forced schedules: tests that decide which thread takes which step of the protocol, and when.
+/* Forced schedules: tests that decide which thread takes which step of the protocol, and when.
  *
- * The test itself (the director) is not registered with the runtime: it answers no request and holds nothing. It tells
- * *actors*, threads that are, what to do, one function at a time; in between an actor stands still in managed mode and
- * answers nothing, unless the director lets it. *Holds* stop a thread at a named point of the source (base/point.h):
+ * The test itself is the director. It is not registered with the runtime, answers no requests
+ * and holds no handles. It tells *actors*, which are registered threads, to run one function at
+ * a time. Between two functions an actor stands still in managed mode. It answers requests only
+ * if the director lets it. *Holds* stop a thread at a named point of the source (base/point.h):
  *
  *     schedule_start();
  *     actor *a = actor_start("a");
  *     actor_do(a, make_something);
  *     hold *marking = hold_collector("mark-begins");
  *     cycle_begin();
- *     run_to(marking);                  actors answer until the collector has come there
+ *     run_to(marking);                  actors answer until the collector has reached the point
  *     actor_do(a, overwrite_it);
  *     let_go(marking);
  *     run_out();                        actors answer until the cycle has ended
  *     actor_do(a, expect_it);
  *     schedule_end();
  *
- * Whatever does not come within some seconds fails the test, by name. Points exist in `checked` builds only.
- */
+ * If an expected event does not occur within some seconds, the test fails and names the event.
+ * Points exist in `checked` builds only. */
 #ifndef COEX_TESTS_SUPPORT_SCHEDULE_H
 #define COEX_TESTS_SUPPORT_SCHEDULE_H
 
@@ -27,7 +27,7 @@
 
 #include <pthread.h>
 
-/* At the start of every such test: there is nothing to force where there are no points. */
+/* Every such test starts with this macro. It ends the test in builds without points. */
 #define NEEDS_POINTS()                                                                                                             \
     do {                                                                                                                           \
         if (!test_is_checked()) return;                                                                                            \
@@ -40,15 +40,15 @@ typedef void (*actor_step)(actor *self);
 
 struct actor {
     const char *name;
-    coex_handle *slot;        /* its first frame */
-    uint64_t id[ACTOR_SLOTS]; /* for the test: which node a slot must name */
+    coex_handle *slot;        /* slots of its first frame */
+    uint64_t id[ACTOR_SLOTS]; /* for the test: id of the node that each slot must hold */
     coex_handle *frame;       /* for the test: another frame */
-    coex_handle handle;       /* for the test: a handle that is in no slot of its own */
+    coex_handle handle;       /* for the test: a handle without a slot of its own */
     coex_gc_spawn *spawn;     /* for the test */
-    bool answers;             /* in run_to and run_out; true at first */
-    /* the machinery's */
+    bool answers;             /* whether it answers in run_to and run_out; initially true */
+    /* internal to schedule.c */
     pthread_t thread;
-    actor_step step; /* what it is doing; NULL: nothing. Under the machinery's lock */
+    actor_step step; /* the running step, or NULL; guarded by the lock of schedule.c */
     bool ending;
     coex_gc_spawn *attach;
     actor *next;
@@ -56,56 +56,58 @@ struct actor {
 
 typedef struct hold hold;
 
-/* Starts a runtime that verifies and poisons, with no cycle but those that the test begins, and nodes. */
+/* Starts a runtime with verification and poisoning, and initialises nodes. Only the test starts
+ * cycles. */
 void schedule_start(void);
-void schedule_start_with(coex_gc_config *config); /* the same with other sizes: verify, poison are set here */
+void schedule_start_with(coex_gc_config *config); /* takes other sizes; sets verify and poison */
 coex_gc_config schedule_config(void);
-/* Ends actors, holds and the runtime. */
+/* Ends all actors and holds, and shuts the runtime down. */
 void schedule_end(void);
 
-/* A registered thread with a frame of ACTOR_SLOTS slots. */
+/* Starts a registered thread with a frame of ACTOR_SLOTS slots. */
 actor *actor_start(const char *name);
-/* One that attaches to what coex_gc_spawn_prepare gave; its argument is in slot[0]. */
+/* Starts an actor that attaches with `spawn`. slot[0] holds the argument of the spawn. */
 actor *actor_start_spawned(const char *name, coex_gc_spawn *spawn);
-/* Runs a step on it and waits for its end. */
+/* Runs a step on an actor and waits for its end. */
 void actor_do(actor *who, actor_step step);
-/* Runs a step that will be held, or that waits: actor_await waits for its end. */
+/* Starts a step that will be held or will wait. actor_await waits for its end. */
 void actor_begin(actor *who, actor_step step);
 void actor_await(actor *who);
-/* It leaves its frames and the registry, and exits. */
+/* Lets the actor leave its frames, unregister and exit. */
 void actor_end(actor *who);
-/* It is still in its step after some time: it waits for somebody. */
+/* Fails the test if the actor ends its step within some time instead of waiting. */
 void actor_expect_waiting(const actor *who);
 
-/* The next time that this thread comes to the point, after it has passed it `skip` times, it stops there. */
+/* Stops the thread when it next reaches the point, after it has passed the point `skip` times. */
 hold *hold_actor(actor *who, const char *point);
 hold *hold_collector(const char *point);
 hold *hold_collector_after(const char *point, unsigned skip);
-/* Waits until it has come, with nobody answering. */
+/* Waits until the thread has reached the hold. No actor answers. */
 void hold_await(hold *it);
-void hold_expect_empty(hold *it); /* nobody comes there for some time, though actors answer */
+void hold_expect_empty(hold *it); /* no thread comes for some time, while actors answer */
 void let_go(hold *it);
-/* When the collector passes the point, after it has passed it `skip` times, it runs this. */
+/* Lets the collector call `run` at the point, after it has passed the point `skip` times. */
 void at_collector_point(const char *point, unsigned skip, void (*run)(void));
 
-/* Asks for a cycle that begins after the call. */
+/* Requests a cycle that begins after the call. */
 void cycle_begin(void);
-/* The actors that answer do so until the collector stops at the hold, or until the cycle has ended. */
+/* Let the actors answer until the collector stops at the hold, or until the cycle has ended. */
 void run_to(hold *it);
 void run_out(void);
-/* Begins a cycle (or lets the collector go on from a hold before that) and leaves the collector held where it has just asked for the
- * roots: all that answer have turned their barriers on, and nobody is scanned. */
+/* Begins a cycle, or releases the collector from the earlier hold `from`, and holds the
+ * collector where it has just requested the roots. All answering actors have their barriers on,
+ * and no thread is scanned. */
 hold *cycle_to_roots(hold *from);
-/* A cycle that nothing interferes with. */
+/* Runs a whole cycle without interference. */
 void cycle_whole(void);
 
-/* Steps that many tests need. */
-void step_answer(actor *self); /* one safepoint */
-/* `slot[index]` becomes a new node of that kind with these children, and the actor notes its id. */
+/* Steps that many tests use. */
+void step_answer(actor *self); /* executes one safepoint */
+/* Stores a new node of this kind with these children in `slot[index]`, and records its id. */
 coex_handle actor_make(actor *self, unsigned index, enum node_kind kind, coex_handle first, coex_handle second);
-void actor_expect(const actor *self, unsigned index); /* and there it is, untouched */
+void actor_expect(const actor *self, unsigned index); /* verifies the recorded node */
 
-/* A cell (mutable, four fields) that all actors reach through a global root. */
+/* A mutable cell of four fields that all actors reach through a global root. */
 extern coex_handle shared_root;
 coex_handle shared_cell(void);
 void step_make_shared(actor *self);

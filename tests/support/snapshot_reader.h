@@ -1,7 +1,6 @@
-/*
- * Reads a .heapsnapshot back: a small JSON reader of its own, strict about what JSON is and about what the format says (counts, indices,
- * strings, that every node hangs on the root). Anything off fails the test. What is read is kept until the test ends.
- */
+/* Reads a .heapsnapshot with its own small JSON reader. It checks the syntax of JSON and the
+ * rules of the format: counts, indices, strings, and that every node can be reached from the
+ * root. Any fault fails the test. The results stay allocated until the test ends. */
 #ifndef COEX_TESTS_SUPPORT_SNAPSHOT_READER_H
 #define COEX_TESTS_SUPPORT_SNAPSHOT_READER_H
 
@@ -13,8 +12,8 @@ enum { NODE_OBJECT = 3, NODE_SYNTHETIC = 9 };                /* types of nodes *
 enum { EDGE_ELEMENT = 1, EDGE_PROPERTY = 2, EDGE_WEAK = 6 }; /* and of edges */
 
 typedef struct snapshot_edge {
-    uint64_t type, index; /* index: of an element */
-    const char *name;     /* of a property or a weak edge */
+    uint64_t type, index; /* index: only of an element */
+    const char *name;     /* only of a property or a weak edge */
     uint64_t to;          /* number of a node */
 } snapshot_edge;
 
@@ -31,10 +30,11 @@ typedef struct snapshot {
 } snapshot;
 
 snapshot snapshot_read(const char *path);
-/* NULL: there is none. */
+/* Return NULL if there is no such node. */
 const snapshot_node *snapshot_object(const snapshot *shot, coex_handle handle);
 const snapshot_node *snapshot_named(const snapshot *shot, const char *name);
-/* Where a property or weak edge of this name, or an element of this index, leads; NULL: there is none. */
+/* Return the target of the property or weak edge `name`, or of the element `index`; NULL if
+ * missing. */
 const snapshot_node *snapshot_property(const snapshot *shot, const snapshot_node *node, const char *name);
 const snapshot_node *snapshot_element(const snapshot *shot, const snapshot_node *node, uint64_t index);
 

@@ -1,9 +1,8 @@
-/*
- * What stress tests share: how long they run, the runtimes they run on, and their own limit of memory.
+/* Helpers of the stress tests: their duration, the runtimes they run on, and their limit of
+ * memory.
  *
- * Environment: COEX_TEST_LARGE=1 makes each run a minute, COEX_TEST_SECONDS=n as long as one likes; COEX_TEST_SEED
- * repeats the random choices of a run (not its interleaving).
- */
+ * Environment: COEX_TEST_LARGE=1 makes each run take a minute, and COEX_TEST_SECONDS=n sets the
+ * time. COEX_TEST_SEED repeats the random choices of a run, but not its interleaving. */
 #ifndef COEX_TESTS_SUPPORT_STRESS_H
 #define COEX_TESTS_SUPPORT_STRESS_H
 
@@ -14,19 +13,19 @@
 #define STRESS_TIMEOUT 300
 
 enum stress_runtime {
-    STRESS_PLAIN,    /* small, so that cycles never end; otherwise as users have it */
-    STRESS_VERIFIED, /* and each cycle's marks are verified, and what is freed is poisoned */
-    STRESS_HOSTILE   /* and every allocation takes the slow path and often asks for a cycle */
+    STRESS_PLAIN,    /* a small heap with cycles without a pause; otherwise the defaults */
+    STRESS_VERIFIED, /* also verifies the marks of each cycle and poisons freed memory */
+    STRESS_HOSTILE   /* also sends every allocation to the slow path and often requests a cycle */
 };
 
-/* How long a stress test runs, and how many cycles it sees at least. */
+/* The duration of a stress test, and the cycles that it must exceed. */
 double stress_seconds(void);
 enum { STRESS_CYCLES = 2 };
 
 bool stress_is_over(void);
 void stress_begin_clock(void);
 
-/* More than a test should keep alive: drop something. */
+/* Returns true if the test keeps too much alive and should drop objects. */
 static inline bool stress_is_crowded(void) { return stats_now().current_heap_used > 48 * MIB; }
 
 static inline coex_gc_config stress_config(enum stress_runtime runtime)
@@ -34,7 +33,7 @@ static inline coex_gc_config stress_config(enum stress_runtime runtime)
     coex_gc_config config = default_config();
     config.initial_heap = MIB;
     config.initial_handles = 4096;
-    config.max_handles = 1 << 22; /* bitmaps of the verifier have a bit for each */
+    config.max_handles = 1 << 22; /* the verifier has a bit for each handle */
     config.percent = 50;
     config.verify = runtime != STRESS_PLAIN;
     config.poison = runtime != STRESS_PLAIN;
@@ -42,7 +41,7 @@ static inline coex_gc_config stress_config(enum stress_runtime runtime)
     return config;
 }
 
-/* Starts the runtime and the clock. The calling thread is registered. */
+/* Starts the runtime and the clock, and registers the calling thread. */
 static inline void stress_start_with(const coex_gc_config *config)
 {
     start_with(config);
@@ -56,7 +55,7 @@ static inline void stress_start(enum stress_runtime runtime)
     stress_start_with(&config);
 }
 
-/* A last cycle, a look at the whole heap, and the end of the runtime. */
+/* Runs a last cycle, validates the heap, and shuts the runtime down. */
 static inline void stress_end(void)
 {
     coex_gc_collect();

@@ -1,6 +1,5 @@
-/*
- * What tests of strings share: a runtime with slots for what a test holds, and looks at texts and failures.
- */
+/* Helpers for the tests of strings: a runtime with slots for the values of a test, and checks of
+ * texts and failures. */
 #ifndef COEX_TESTS_SUPPORT_STRINGS_H
 #define COEX_TESTS_SUPPORT_STRINGS_H
 
@@ -33,7 +32,7 @@ static inline bool is_text(coex_handle s, const char *text)
     return s != 0 && coex_string_len(s) == strlen(text) && memcmp(coex_string_data(s), text, strlen(text)) == 0;
 }
 
-/* True if the last call failed so; and forgets it. */
+/* Returns true if the last call failed with `status`. Clears the status. */
 static inline bool failed(coex_status status)
 {
     bool so = coex_last_status() == status;

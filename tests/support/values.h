@@ -1,6 +1,5 @@
-/*
- * What the tests of the values share: runtimes that collect often, the end of one, and how a call is refused.
- */
+/* Helpers for the tests of the values: runtimes that collect often, their shutdown, and checks
+ * of refused calls. */
 #ifndef COEX_TESTS_SUPPORT_VALUES_H
 #define COEX_TESTS_SUPPORT_VALUES_H
 
@@ -10,7 +9,7 @@
 
 static uint32_t pair_type;
 
-/* Small, so that cycles never end. */
+/* A small heap, so that cycles follow each other without a pause. */
 static inline coex_gc_config values_config(void)
 {
     coex_gc_config config = default_config();
@@ -19,7 +18,7 @@ static inline coex_gc_config values_config(void)
     return config;
 }
 
-/* A cycle at every chance, whatever the environment says. */
+/* A cycle at every third allocation, independent of the environment. */
 static inline coex_gc_config values_hostile_config(void)
 {
     coex_gc_config config = default_config();
@@ -61,7 +60,8 @@ static inline void beside_cycles_main(unsigned index, void *arg)
     coex_gc_unregister_thread();
 }
 
-/* Runs `work` on a thread while another one collects without end: for operations that are safepoints without an allocation. */
+/* Runs `work` on a thread while another thread collects without a pause. It is for operations
+ * that are safepoints without an allocation. */
 static inline void beside_cycles(void (*work)(void))
 {
     struct beside_cycles it = {.work = work};
@@ -77,7 +77,7 @@ static inline void expect_status(bool failed, coex_status status)
     coex_clear_status();
 }
 
-/* Null, an immediate, an object of the user's, and a value of another kind, each handed to `refused`. */
+/* Calls `refused` with null, an immediate, an object of the user, and a value of another kind. */
 static inline void each_wrong_kind(void (*refused)(coex_handle bad), coex_handle (*other)(void))
 {
     coex_handle *slot = coex_gc_enter_frame(1);
