@@ -766,7 +766,7 @@ inline settle(s)
 }
 
 /* The frozen frames from x up are to be the thread's own again: those that nobody has scanned it scans itself, also those that it is
- * about to drop, for what is in them may be in an object by now, with no shade (INV-SHADOW-1). If the collector has claimed some of
+ * about to drop, for what is in them may be in an object by now, with no shade (INV-SHADOW-4). If the collector has claimed some of
  * them, it waits for that (INV-SHADOW-2). */
 inline scan_own(from, to)
 {
@@ -1031,7 +1031,7 @@ in_native:
 
 #ifdef SPAWN
   /* ---- spawn, with at most one argument, and exit; both under the registry lock ---- */
-  /* INV-THREAD-2: the parent has answered; the child starts in native mode, with its argument in its first slot, in its parent's
+  /* INV-THREAD-7: the parent has answered; the child starts in native mode, with its argument in its first slot, in its parent's
    * state, with nothing pending. So those who owe an answer only get fewer. */
   :: atomic { !live[1 - me] && (!pending[me] || without(SPAWN_ANSWER) || without(SPAWN_STATE)) ->
        pick_or_null(v, ROOTED(me));
@@ -1044,7 +1044,7 @@ in_native:
          printf("T%d: spawns T%d with o%d, pending %d barrier %d colour %d\n", me, x, v, pending[x], barrier[x], colour[x]);
          x = 0; v = 0
        } }
-  /* INV-THREAD-5: who exits hands over its buffer, after it has scanned what is frozen. */
+  /* INV-THREAD-8: who exits hands over its buffer, after it has scanned what is frozen. */
   :: atomic { true -> printf("T%d: exits\n", me) };
 #if WITHOUT == EXIT_KEEPS
      born = born & ~handle_bits[me];

@@ -13,7 +13,7 @@
  * "The end" is one clear line and the end of the process. Records stay mapped, and the next life has the same ones: hence the
  * last look, for a thread that slept through shutdown and init, and swaps the mode of a record that has another owner by now.
  *
- * INV-THREAD-5 is asserted: nobody is in managed code, comes or goes, nor does the collector run, when things are not there; who
+ * INV-THREAD-5, INV-SHUTDOWN-1 and INV-SHUTDOWN-2 are asserted: nobody is in managed code, comes or goes, nor does the collector run, when things are not there; who
  * is in managed mode has it to himself; who waits for the life lock to go is not told that it is in managed code. Spin reports
  * deadlocks: a thread may stay in native code for ever, and shutdown still comes to its end. */
 

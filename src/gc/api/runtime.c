@@ -100,7 +100,7 @@ static void runtime_refuse_thread(const struct cx_thread *thread)
              (unsigned long long)cx_a64_load_relaxed(&thread->os_id));
 }
 
-/* INV-THREAD-5. After the collector has stopped: a cycle would wait for a thread that it can't claim. */
+/* INV-SHUTDOWN-1. After the collector has stopped: a cycle would wait for a thread that it can't claim. */
 static void runtime_shut_out_threads(void)
 {
     CX_SCHEDULE_POINT("shutdown-before-claims");
@@ -268,7 +268,7 @@ int cx_runtime_init(const coex_gc_config *config, const struct cx_observer *obse
     return code;
 }
 
-/* Other threads may be in native mode: they come back to one clear line (INV-THREAD-5). */
+/* Other threads may be in native mode: they come back to one clear line (INV-SHUTDOWN-2). */
 static void runtime_refuse_managed_threads(const struct cx_thread *self)
 {
     uint32_t count = cx_a32_load_acquire(&cx_world.registry.count);

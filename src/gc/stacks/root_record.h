@@ -12,7 +12,7 @@
  *
  * INV-RECORD-1  Recording goes on before SYNC is published and off after the visits, with no frozen word left: so a freeze and the reads
  *               of what it froze see the same setting, and a shadow's `record` is of the last freeze or NULL.
- * INV-RECORD-2  Two threads never write the same word of a record: spans are claimed or cut (INV-SHADOW-1, 2). The flush handshakes make
+ * INV-RECORD-2  Two threads never write the same word of a record: spans are claimed or cut (INV-SHADOW-2, INV-SHADOW-4). The flush handshakes make
  *               all words visible to the collector before a visit reads them. */
 #ifndef CX_GC_STACKS_ROOT_RECORD_H
 #define CX_GC_STACKS_ROOT_RECORD_H

@@ -73,7 +73,7 @@ struct cx_shadow *cx_coroutine_create_self(struct cx_thread *self, uint64_t slot
     return cx_stack_create(&cx_world.stacks, slots, self->black ? coroutine_cycle() : 0);
 }
 
-/* What a claimed stack holds is dropped, but read first, for the reason of INV-SHADOW-1: somebody may have got something out of it, be it
+/* What a claimed stack holds is dropped, but read first, for the reason of INV-SHADOW-4: somebody may have got something out of it, be it
  * this thread before it went black. */
 static void coroutine_drop(struct cx_thread *self, struct cx_shadow *stack)
 {

@@ -7,7 +7,7 @@
 #define TRANSITION_MARK 0x0063616c6c6261u
 
 /* After the mode was made MANAGED. A thread that slept through a shutdown and another init may have done that to the record of a thread of
- * the next life, which is in native mode and can't leave it meanwhile: INV-THREAD-5. True: it has, and it is put right. */
+ * the next life, which is in native mode and can't leave it meanwhile: INV-SHUTDOWN-2. True: it has, and it is put right. */
 static bool transition_was_late(struct cx_thread *record)
 {
     if (CX_LIKELY(!cx_thread_is_late())) return false;

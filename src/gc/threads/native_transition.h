@@ -26,7 +26,7 @@ bool cx_transition_enter_managed_self(struct cx_thread *self);
 void cx_transition_attached_self(void);
 void cx_transition_leave_managed_self(struct cx_thread *self);
 
-/* Shuts a thread in native mode out, for good: INV-THREAD-5. False: it is in managed mode. The collector has stopped. */
+/* Shuts a thread in native mode out, for good: INV-SHUTDOWN-1. False: it is in managed mode. The collector has stopped. */
 bool cx_transition_shut_out(struct cx_thread *thread);
 
 /* Answers for the thread if it is in native mode; false if it is not. */

@@ -137,7 +137,7 @@ void cx_safepoint_answer_for_gct(struct cx_thread *thread)
 }
 
 /* Takes the frame, and some more below it, out of the frozen range and scans them, and everything above that is popped with it: a callee
- * may have put an argument that only a frozen slot keeps alive into an object, without a shade (INV-SHADOW-1). */
+ * may have put an argument that only a frozen slot keeps alive into an object, without a shade (INV-SHADOW-4). */
 void cx_safepoint_return_self(struct cx_thread *self, const coex_handle *top)
 {
     if (self->words.watermark == NULL || top > self->words.watermark) return;

@@ -59,7 +59,7 @@ bool cx_thread_attach_self_locked(void)
 }
 
 /* Hand over what it has. Frozen frames that nobody has scanned are scanned first: what they hold may be in an object by now that the
- * marker has passed (INV-SHADOW-1). */
+ * marker has passed (INV-SHADOW-4). */
 void cx_thread_detach_self_locked(struct cx_thread *self)
 {
     CX_SCHEDULE_POINT("thread-exit-before-cut");
@@ -69,7 +69,7 @@ void cx_thread_detach_self_locked(struct cx_thread *self)
     cx_os_at_thread_exit(NULL, NULL);
 }
 
-/* The parent answers whatever is pending first, so that the child starts with nothing pending (INV-THREAD-2). */
+/* The parent answers whatever is pending first, so that the child starts with nothing pending (INV-THREAD-7). */
 struct cx_thread *cx_spawn_prepare(struct cx_thread *self, coex_handle argument)
 {
     struct cx_registry *registry = &cx_world.registry;

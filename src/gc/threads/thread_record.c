@@ -18,7 +18,7 @@ __thread struct coex_gc_thread *coex_gc_self __attribute__((tls_model("initial-e
 static __thread uint64_t thread_generation; /* of the runtime that coex_gc_self belongs to */
 static __thread char thread_refused[96];    /* why its last registration failed; "": it did not */
 
-/* The range is that of the last life, if there was one, and what it held was left alone until now: INV-THREAD-5. */
+/* The range is that of the last life, if there was one, and what it held was left alone until now: INV-SHUTDOWN-2. */
 int cx_registry_init(struct cx_registry *registry)
 {
     *registry = (struct cx_registry){.vacant = CX_NO_RECORD, .range = registry->range};
@@ -121,7 +121,7 @@ static void thread_prepare(struct cx_thread *thread)
     cx_tlab_init(&thread->tlab, &thread->words, cx_world.config.stress != 0 || cx_world.config.stale);
 }
 
-/* INV-THREAD-2 */
+/* INV-THREAD-2, INV-THREAD-7 */
 static void thread_take_state_locked(struct cx_thread *thread, const struct cx_thread *parent)
 {
     enum cx_phase phase = cx_phase_now();
@@ -136,7 +136,7 @@ static void thread_take_state_locked(struct cx_thread *thread, const struct cx_t
 struct cx_thread *cx_thread_create_locked(struct cx_thread *parent, coex_handle argument)
 {
     struct cx_registry *registry = &cx_world.registry;
-    CX_CHECK("INV-THREAD-2", parent == NULL || !cx_thread_is_pending(parent));
+    CX_CHECK("INV-THREAD-7", parent == NULL || !cx_thread_is_pending(parent));
     struct cx_thread *thread = thread_take_record_locked(registry);
     if (thread == NULL) return NULL;
     thread_prepare(thread);

@@ -192,7 +192,7 @@ static inline bool cx_thread_is_pending(const struct cx_thread *thread)
     return cx_a64_load_acquire(&thread->acked) != cx_a64_load_seq(&thread->requested);
 }
 
-/* Asks a thread for something, with the registry lock. Both stores come before the collector's look at `mode` (INV-NATIVE-1: seq), and
+/* Asks a thread for something, with the registry lock. Both stores come before the collector's look at `mode` (INV-NATIVE-4: seq), and
  * `limit` comes last (INV-POLL-1). */
 static inline void cx_thread_request_gct(struct cx_thread *thread, uint64_t request)
 {

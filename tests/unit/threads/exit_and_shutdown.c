@@ -1,5 +1,5 @@
 /*
- * Threads that come, come back or go while the runtime goes down (INV-THREAD-5): held at a point of their way by a hook of the test's own.
+ * Threads that come, come back or go while the runtime goes down (INV-THREAD-5, INV-SHUTDOWN-1, INV-SHUTDOWN-2): held at a point of their way by a hook of the test's own.
  */
 #include "support/borders.h"
 
