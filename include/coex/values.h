@@ -1,5 +1,6 @@
-/* Coex values: immutable strings, arrays, lists, maps and sets that share structure, the cells and channels that threads share them
- * through. Handle in, handle out. value.h tells what holds for all of them: errors, rooting, threads. */
+/* Coex values: immutable strings, arrays, lists, maps and sets that share structure, and the cells
+ * and channels with which threads share them. <coex/values/value.h> has the rules for all of them:
+ * errors, rooting and threads. JSON is separate, in <coex/values/json.h>. */
 #ifndef COEX_VALUES_H
 #define COEX_VALUES_H
 

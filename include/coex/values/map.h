@@ -1,21 +1,27 @@
-/* Coex values: the map, from words to words.
+/* Coex maps: immutable maps from words to words.
  *
- * A map's kind, given once to coex_map_empty, says what its keys and values are:
- *   COEX_MAP_INTEGER  keys are plain 64-bit words
- *   COEX_MAP_FLOAT    keys are the bits of doubles, equal as numbers: 0.0 and -0.0 are one key (kept as 0.0), all NaNs are one key
- *   COEX_MAP_STRING   keys are strings, equal by content
- *   COEX_MAP_HANDLE   keys are reference words (a handle, an immediate, null), equal if they are the same word
- *   | COEX_MAP_REFERENCES   values are reference words; without it, plain bits
+ * The kind of a map is given to coex_map_empty. It says what the keys and the values are:
  *
- * Immutable: every function that changes something returns a new map that shares all but the path to the change. Time is a few
- * steps whatever the size: the hash of a key leads, five bits at a time, through nodes of up to 32 branches to a leaf of at most 48
- * entries.
+ *   COEX_MAP_INTEGER       Keys are plain 64-bit words.
+ *   COEX_MAP_FLOAT         Keys are the bits of doubles and are compared as numbers. 0.0 and -0.0
+ *                          are one key, which is kept as 0.0. All NaNs are one key.
+ *   COEX_MAP_STRING        Keys are strings and are compared by content.
+ *   COEX_MAP_HANDLE        Keys are references and are equal if they are the same word.
+ *   | COEX_MAP_REFERENCES  Values are references. Without this flag they are plain bits.
  *
- * Hashes are keyed with a seed drawn once per process: who does not know it can't choose keys that collide.
+ * A change returns a new map that shares everything except the path to the change. A map is a hash
+ * trie: five bits of the hash at a time lead through nodes of up to 32 branches to a leaf of at
+ * most 56 entries. A lookup takes a few steps, whatever the size of the map.
  *
- * Order. Keys, values, iterators and coex_map_each go through a map in an order that depends on nothing but its keys and the seed:
- * leaves by the top bits of the hash, entries of a leaf by its lowest bits. Equal maps have equal order within a process, however
- * they were made; in another process the order is another. */
+ * Hashes are keyed with a random seed of the process. Input from outside therefore cannot be chosen
+ * so that its keys collide.
+ *
+ * Order. coex_map_keys, coex_map_values, coex_map_each and iterators visit the entries in the same
+ * order. It depends only on the keys and the seed. Equal maps have the same order within a process,
+ * however they were built. In another process the order is different.
+ *
+ * <coex/values/value.h> has the rules for errors, rooting and threads. All functions fail with
+ * COEX_STATUS_KIND if `map` is not a map, or if `key` is not a string in a map with string keys. */
 #ifndef COEX_VALUES_MAP_H
 #define COEX_VALUES_MAP_H
 
@@ -25,62 +31,117 @@
 extern "C" {
 #endif
 
+/* Kinds of maps; see above. */
 enum {
     COEX_MAP_INTEGER = 0,
     COEX_MAP_FLOAT = 1,
     COEX_MAP_STRING = 2,
     COEX_MAP_HANDLE = 3,
-    COEX_MAP_REFERENCES = 4 /* to be or-ed: values are references */
+    COEX_MAP_REFERENCES = 4 /* A flag, to be combined with one of the others by |. */
 };
 
-/* An empty map of this kind. COEX_STATUS_KIND for a kind that is none. */
+/* Creates an empty map of this kind. Returns 0 on failure: with COEX_STATUS_KIND if `kind` is
+ * invalid. A safepoint. */
 COEX_API coex_handle coex_map_empty(uint32_t kind);
 
-/* These look only. A key that is no string where strings are asked for is COEX_STATUS_KIND, as is a map that is none. */
+/* ------------------------------------------------------------------ reading */
+
+/* None of the functions of this section is a safepoint. */
+
+/* Returns the kind of `map`, or 0 on failure. */
 COEX_API uint32_t coex_map_kind(coex_handle map);
+
+/* Returns the number of entries, or 0 on failure. */
 COEX_API uint64_t coex_map_len(coex_handle map);
-/* The value of `key`; false and COEX_STATUS_MISSING if there is none, *value is left alone then. `value` may be NULL. */
+
+/* Stores the value of `key` in *value, unless `value` is NULL, and returns true. Returns false on
+ * failure: with COEX_STATUS_MISSING if `map` does not contain `key`. Then *value is unchanged. */
 COEX_API bool coex_map_get(coex_handle map, uint64_t key, uint64_t *value);
-/* The same without a status when it is missing. */
+
+/* Returns true if `map` contains `key`. Returns false if it does not, which records no status, or
+ * on failure. */
 COEX_API bool coex_map_has(coex_handle map, uint64_t key);
 
-/* The map with `key` at `value`. The same map if it is so already. */
+/* ----------------------------------------------------------------- changing */
+
+/* The functions of this section return 0 on failure. They are safepoints. */
+
+/* Returns `map` with `value` for `key`. Returns `map` itself if it already has this entry. */
 COEX_API coex_handle coex_map_set(coex_handle map, uint64_t key, uint64_t value);
-/* The map without `key`. The same map if there is no such key. */
+
+/* Returns `map` without `key`. Returns `map` itself if it does not contain `key`. */
 COEX_API coex_handle coex_map_remove(coex_handle map, uint64_t key);
 
-/* Two maps of the same kind in one; for keys of both, the value of `over`. Parts that the two share are not looked at. */
+/* Returns the entries of both maps, which must have the same kind. For keys in both of them, `over`
+ * gives the value. Shared parts of the two maps are not visited. */
 COEX_API coex_handle coex_map_merge(coex_handle map, coex_handle over);
-/* What of `map` has (has not) its key in `other`, a map or a set with keys of the same kind. The same map if that is all of it. */
+
+/* Returns the entries of `map` whose keys are in `other`. `other` is a map or a set with keys of
+ * the same kind. Returns `map` itself if these are all its entries. */
 COEX_API coex_handle coex_map_intersect(coex_handle map, coex_handle other);
+
+/* Returns the entries of `map` whose keys are not in `other`. `other` is a map or a set with keys
+ * of the same kind. Returns `map` itself if these are all its entries. */
 COEX_API coex_handle coex_map_minus(coex_handle map, coex_handle other);
 
-/* Lists, in the map's order: of references where keys (values) are references. And the keys as a set. */
+/* ------------------------------------------------------------ all the entries */
+
+/* Returns a list of the keys, or 0 on failure. A safepoint. */
 COEX_API coex_handle coex_map_keys(coex_handle map);
+
+/* Returns a list of the values, or 0 on failure. A safepoint. */
 COEX_API coex_handle coex_map_values(coex_handle map);
+
+/* Returns a set of the keys, or 0 on failure. A safepoint. */
 COEX_API coex_handle coex_map_key_set(coex_handle map);
 
-/* Calls `visit` for each entry until it returns false; true: it never did. `visit` may do what it likes, safepoints included, as
- * long as `map` stays rooted. */
-COEX_API bool coex_map_each(coex_handle map, bool (*visit)(void *context, uint64_t key, uint64_t value), void *context);
+/* Calls `visit` with `context` for each entry, until it returns false. Returns true if `visit`
+ * never returned false. Returns false if it did, which records no status, or on failure. `visit`
+ * may do anything, including safepoints, as long as `map` stays rooted. */
+COEX_API bool coex_map_each(coex_handle map,
+                            bool (*visit)(void *context, uint64_t key, uint64_t value),
+                            void *context);
 
-/* An iterator, one thread's. coex_map_next moves to the next entry and gives it (either pointer may be NULL); false at the end,
- * without a status. It is not a safepoint. */
+/* Creates an iterator, which belongs to one thread and keeps `map` alive. Returns 0 on failure. A
+ * safepoint. */
 COEX_API coex_handle coex_map_iterate(coex_handle map);
+
+/* Stores the next entry in *key and *value and returns true. Either pointer may be NULL. Returns
+ * false at the end, which records no status, or on failure. Not a safepoint. */
 COEX_API bool coex_map_next(coex_handle iterator, uint64_t *key, uint64_t *value);
 
-/* A builder (transient): begins as a copy of `map`, in constant time, and is changed in place by its thread. What is set gathers in
- * a table of its own beside the map and goes into it in one pass, sorted, at the latest when the builder finishes: so each node is
- * made once. Keys may arrive in any order. A value is dropped when its key is removed; values that `map` had are dropped when half
- * of its keys are removed. After finish every function but coex_kind_of says COEX_STATUS_STALE. */
+/* ----------------------------------------------------------------- builders */
+
+/* A builder is a map that one thread changes in place. Its changes are collected in a table, and
+ * are applied to the map in one sorted pass, at the latest by coex_map_builder_finish. Each node of
+ * the map is therefore created once. Keys may arrive in any order. A builder drops a value when its
+ * key is removed, and the values of the original map when half of its keys are removed. After coex_map_builder_finish, its functions fail with
+ * COEX_STATUS_STALE. */
+
+/* Creates a builder with the entries of `map`, which stays unchanged, in constant time. Returns 0
+ * on failure. A safepoint. */
 COEX_API coex_handle coex_map_builder(coex_handle map);
-COEX_API bool coex_map_builder_set(coex_handle builder, uint64_t key, uint64_t value); /* a safepoint. False: nothing changed */
-COEX_API bool coex_map_builder_remove(coex_handle builder, uint64_t key); /* a safepoint. True also if there was no such key */
-COEX_API bool coex_map_builder_get(coex_handle builder, uint64_t key, uint64_t *value); /* as coex_map_get */
+
+/* Sets the value of `key` to `value`. On failure, returns false and changes nothing. A
+ * safepoint. */
+COEX_API bool coex_map_builder_set(coex_handle builder, uint64_t key, uint64_t value);
+
+/* Removes `key`. Returns true, also if there is no such key. On failure, returns false and changes
+ * nothing. A safepoint. */
+COEX_API bool coex_map_builder_remove(coex_handle builder, uint64_t key);
+
+/* Looks up `key` as coex_map_get does. Not a safepoint. */
+COEX_API bool coex_map_builder_get(coex_handle builder, uint64_t key, uint64_t *value);
+
+/* Looks up `key` as coex_map_has does. Not a safepoint. */
 COEX_API bool coex_map_builder_has(coex_handle builder, uint64_t key);
-/* A safepoint, and not quick after changes to a builder that began with a map. UINT64_MAX if it fails. */
+
+/* Returns the number of entries, or UINT64_MAX on failure. It is slow after changes if the builder
+ * began with a map that is not empty. A safepoint. */
 COEX_API uint64_t coex_map_builder_len(coex_handle builder);
-/* The map. If memory runs out the builder is as it was. */
+
+/* Returns the map and ends the builder. On failure, returns 0 and leaves the builder unchanged. A
+ * safepoint. */
 COEX_API coex_handle coex_map_builder_finish(coex_handle builder);
 
 #ifdef __cplusplus

@@ -1,24 +1,38 @@
 /* Coex strings: immutable UTF-8 text.
  *
- * A string is valid UTF-8 from birth: everything that comes in is checked (no overlong forms, no surrogates, nothing past U+10FFFF,
- * nothing cut off) and everything that cuts does so between characters. A *character* is a Unicode code point. Lengths, offsets and
- * ranges are in bytes, counted from 0, an end is the offset behind; functions that count characters say so. Zero bytes are allowed.
+ * A string is always valid UTF-8. All input is checked: overlong forms, surrogates, code points
+ * above U+10FFFF and incomplete characters are refused. All cuts are made between characters. A
+ * *character* is a Unicode code point. Lengths, offsets and ranges are in bytes and start at 0;
+ * functions that count characters say so. A range [from, to) does not include `to`. Text may
+ * contain zero bytes.
  *
- * Text lies in one piece: coex_string_data never has to assemble it. A slice shares the bytes it is cut from (short ones are copied),
- * and so keeps all of them alive: coex_string_compact lets go of the rest. Concatenating leaves room beside a long text, at the side
- * where it grew, and the next piece goes there without a copy: a long string that is built piece by piece, at its end, at its beginning or at
- * both, costs time in proportion to its length. A builder does the same without an object for each step. Cutting off the end of a long
- * string and appending something else copies all of it, each time: the bytes behind the cut are still those of the string that was cut. A
- * builder does that in place (coex_string_builder_truncate, then append).
+ * The text of a string is contiguous, so coex_string_data never has to assemble it. A slice shares
+ * the bytes of its string and keeps all of them alive, unless it is short enough to be copied.
+ * coex_string_compact releases the rest. A concatenation leaves room beside a long text, on the
+ * side where the text grew, and the next piece is written there. A long string that is built piece
+ * by piece, at its end, at its beginning or at both, therefore takes time linear in its length. A
+ * builder avoids the object for each step.
  *
- * Errors are those of value.h: COEX_STATUS_KIND for what is no string, COEX_STATUS_RANGE for offsets outside or in the wrong order,
- * COEX_STATUS_TEXT for text that is not what it should be and for offsets inside of a character, COEX_STATUS_SIZE beyond COEX_STRING_MAX,
- * COEX_STATUS_MEMORY. Out-parameters are written on success only, unless they say otherwise.
+ * To cut off the end of a long string and append something else copies the whole string each time,
+ * because the bytes behind the cut still belong to the string that was cut. A builder does this in
+ * place: coex_string_builder_truncate, then an append.
  *
- * Safepoints are the functions that return a coex_handle and those of a builder that append. The other functions only look. Those of them
- * whose time grows with the text (chars, is_ascii, hash, copy, the comparisons, offset, the searches, unhex) poll after every
- * COEX_STRING_POLLED bytes, so that a long text keeps no collection waiting: they are safepoints if a text is longer than that.
- * C pointers that are passed in never point into the heap. */
+ * Errors. <coex/values/value.h> has the rules. All functions fail with COEX_STATUS_KIND if an
+ * argument is not a string. The other statuses are:
+ *
+ *   COEX_STATUS_RANGE   An offset is outside the string, or a range is reversed.
+ *   COEX_STATUS_TEXT    Input is not UTF-8, an offset is inside a character, or a text does not
+ *                       have the expected form.
+ *   COEX_STATUS_SIZE    The result would have more than COEX_STRING_MAX bytes.
+ *   COEX_STATUS_MEMORY  Memory or handles are exhausted.
+ *
+ * Results behind pointers are stored only on success, unless a comment says otherwise.
+ *
+ * Safepoints. Functions that return a new string, list or array are safepoints, and so are the
+ * appends to a builder. The other functions only look. Those whose time grows with the text (chars,
+ * is_ascii, hash, copy, the comparisons, offset, the searches, unhex) poll after every
+ * COEX_STRING_POLLED bytes, so that a long text delays no collection. They are safepoints if a text
+ * is longer than that. Pointers that are passed in must not point into the heap. */
 #ifndef COEX_VALUES_STRING_H
 #define COEX_VALUES_STRING_H
 
@@ -28,147 +42,277 @@
 extern "C" {
 #endif
 
-/* No string has more bytes. */
+/* The largest length of a string in bytes. */
 #define COEX_STRING_MAX ((uint64_t)1 << 44)
-/* Functions that look at more bytes than this are safepoints. */
+/* Functions that read more bytes of a text than this are safepoints. */
 #define COEX_STRING_POLLED ((uint64_t)1 << 16)
-/* No such place: what searching returns if there is nothing to find (no error), and on errors. */
+
+/* The result of a search that finds nothing, which records no status, and of a search that
+ * fails. */
 #define COEX_STRING_NONE UINT64_MAX
 
-/* ----------------------------------------------------------------- making */
+/* ----------------------------------------------------------------- creating */
 
-/* Text from C. NULL is fine if there are 0 bytes. */
+/* Creates a string from `bytes` bytes at `utf8`. `utf8` may be NULL if `bytes` is 0. Returns 0 on
+ * failure: with COEX_STATUS_TEXT if the bytes are not UTF-8. A safepoint. */
 COEX_API coex_handle coex_string_from(const char *utf8, uint64_t bytes);
-/* Up to the zero byte. NULL is COEX_STATUS_KIND. */
+
+/* Creates a string from the text at `utf8`, up to its zero byte. Returns 0 on failure: with
+ * COEX_STATUS_KIND if `utf8` is NULL, with COEX_STATUS_TEXT if it is not UTF-8. A safepoint. */
 COEX_API coex_handle coex_string_from_c(const char *utf8);
-/* Bytes of any kind: what is not UTF-8 becomes U+FFFD, once for each longest piece that begins a character (as browsers do). */
+
+/* Creates a string from `count` arbitrary bytes at `bytes`. Replaces bytes that are not UTF-8 by
+ * U+FFFD as web browsers do: once for each longest incomplete character, and once for each other
+ * invalid byte. Returns 0 on failure. A safepoint. */
 COEX_API coex_handle coex_string_from_lossy(const void *bytes, uint64_t count);
-/* One character; COEX_STATUS_TEXT for surrogates and beyond U+10FFFF. */
+
+/* Creates a string of one character. Returns 0 on failure: with COEX_STATUS_TEXT if `character` is
+ * a surrogate or is above U+10FFFF. A safepoint. */
 COEX_API coex_handle coex_string_from_char(uint32_t character);
 
-/* Are these bytes UTF-8? If not, *where (may be NULL) is the offset of the first that does not belong to a whole character. Needs no
- * runtime. */
+/* Returns true if the `count` bytes at `bytes` are UTF-8. Otherwise returns false, and stores the
+ * offset of the first byte that does not belong to a complete character in *where, unless `where`
+ * is NULL. Needs no runtime and records no status. */
 COEX_API bool coex_utf8_check(const void *bytes, uint64_t count, uint64_t *where);
 
-/* ---------------------------------------------------------------- looking */
+/* ------------------------------------------------------------------ reading */
 
-COEX_API uint64_t coex_string_len(coex_handle s); /* bytes */
-/* The bytes, valid until the next safepoint; no zero byte follows. NULL only for what is no string. */
+/* None of the functions of this section is a safepoint. */
+
+/* Returns the length in bytes, or 0 on failure. */
+COEX_API uint64_t coex_string_len(coex_handle s);
+
+/* Returns the address of the text, which is valid until the next safepoint. No zero byte follows
+ * the text. Returns NULL only if `s` is not a string. */
 COEX_API const char *coex_string_data(coex_handle s);
-/* Characters. Takes no time if all are ASCII, else a pass over the bytes. */
+
+/* Returns the number of characters, or 0 on failure. Takes constant time if the string is known to
+ * be ASCII, and linear time otherwise. */
 COEX_API uint64_t coex_string_chars(coex_handle s);
+
+/* Returns true if all characters are ASCII. Returns false if not, or on failure. */
 COEX_API bool coex_string_is_ascii(coex_handle s);
-/* Below 2^62, never 0 for a string; keyed, so different in each process; computed once. Equal strings have equal hashes. */
+
+/* Returns the hash, which is computed once and cached. Equal strings have equal hashes within a
+ * process. Hashes differ from process to process. The hash is between 1 and 2^62 - 1. Returns 0 on
+ * failure. */
 COEX_API uint64_t coex_string_hash(coex_handle s);
-/* Copies bytes [from, from + room) or fewer into C memory; how many. Any offset up to the length, characters or not. */
+
+/* Copies at most `room` bytes from offset `from` to `buffer`, and returns their number. The range
+ * may begin and end inside characters. Returns 0 on failure. */
 COEX_API uint64_t coex_string_copy(coex_handle s, uint64_t from, void *buffer, uint64_t room);
 
+/* Returns true if the texts are equal. Returns false if not, or on failure. */
 COEX_API bool coex_string_equal(coex_handle a, coex_handle b);
-/* Below 0, 0, above 0: by bytes, which is by code points. */
+
+/* Compares the texts by bytes, which is the order of their code points. Returns a negative number
+ * if `a` comes first, 0 if they are equal or on failure, and a positive number if `b` comes
+ * first. */
 COEX_API int coex_string_compare(coex_handle a, coex_handle b);
-/* The same with the letters A to Z taken as a to z; other characters are what they are. */
+
+/* Compares as coex_string_equal does, with the letters A to Z equal to a to z. */
 COEX_API bool coex_string_equal_ascii(coex_handle a, coex_handle b);
+
+/* Compares as coex_string_compare does, with the letters A to Z equal to a to z. */
 COEX_API int coex_string_compare_ascii(coex_handle a, coex_handle b);
-COEX_API uint64_t coex_string_hash_ascii(coex_handle s); /* of equal_ascii; not cached */
 
-/* ------------------------------------------------------------- characters */
+/* Returns a hash that is equal for strings that coex_string_equal_ascii finds equal. It is not
+ * cached. Returns 0 on failure. */
+COEX_API uint64_t coex_string_hash_ascii(coex_handle s);
 
-/* The character at *offset, and *offset moves behind it. False at the end (no error), inside of a character (TEXT), outside (RANGE):
- *     for (uint64_t at = 0; coex_string_next(s, &at, &c);) … */
+/* --------------------------------------------------------------- characters */
+
+/* None of the functions of this section is a safepoint. */
+
+/* Stores the character at *offset in *character, moves *offset behind it and returns true. Returns
+ * false at the end, which records no status, or on failure. An example is:
+ *
+ *     for (uint64_t at = 0; coex_string_next(s, &at, &c);) print(c); */
 COEX_API bool coex_string_next(coex_handle s, uint64_t *offset, uint32_t *character);
-/* The character before *offset, and *offset moves to its beginning. False at the beginning. */
+
+/* Stores the character before *offset in *character, moves *offset to its beginning and returns
+ * true. Returns false at the beginning, which records no status, or on failure. */
 COEX_API bool coex_string_previous(coex_handle s, uint64_t *offset, uint32_t *character);
-/* The offset of the character with this number; that of number coex_string_chars(s) is the length. COEX_STRING_NONE beyond (RANGE). */
+
+/* Returns the offset of the character with the number `character`, counted from 0. For the number
+ * of all characters, returns the length. Returns COEX_STRING_NONE on failure. */
 COEX_API uint64_t coex_string_offset(coex_handle s, uint64_t character);
-/* Does a character begin at this offset, or does the string end there? */
+
+/* Returns true if a character begins at `offset`, or if `offset` is the length. Returns false if
+ * not, or on failure. */
 COEX_API bool coex_string_is_boundary(coex_handle s, uint64_t offset);
 
-/* -------------------------------------------------------------- searching */
+/* ---------------------------------------------------------------- searching */
 
-/* The first place at or after `from`; an empty string is found at once. Linear time for any input. */
+/* A search that finds nothing returns COEX_STRING_NONE and records no status. A search that fails
+ * returns COEX_STRING_NONE and records one. Searches take linear time for any input. None of the
+ * functions of this section is a safepoint. */
+
+/* Returns the offset of the first occurrence of `what` at or after `from`. An empty `what` is found
+ * at `from`. */
 COEX_API uint64_t coex_string_find(coex_handle s, coex_handle what, uint64_t from);
-/* The last place whose end is at or before `to` (COEX_STRING_NONE: the whole string). */
+
+/* Returns the offset of the last occurrence of `what` that ends at or before `to`. COEX_STRING_NONE
+ * for `to` means the whole string. */
 COEX_API uint64_t coex_string_find_last(coex_handle s, coex_handle what, uint64_t to);
-COEX_API uint64_t coex_string_find_ascii(coex_handle s, coex_handle what, uint64_t from); /* A to Z as a to z */
-/* How often, without overlap; COEX_STATUS_RANGE for an empty `what`. */
+
+/* Searches as coex_string_find does, with the letters A to Z equal to a to z. */
+COEX_API uint64_t coex_string_find_ascii(coex_handle s, coex_handle what, uint64_t from);
+
+/* Returns the number of occurrences of `what` that do not overlap. Returns 0 on failure: with
+ * COEX_STATUS_RANGE if `what` is empty. */
 COEX_API uint64_t coex_string_count(coex_handle s, coex_handle what);
+
+/* Returns true if `s` begins with `what`. Returns false if not, or on failure. */
 COEX_API bool coex_string_starts_with(coex_handle s, coex_handle what);
+
+/* Returns true if `s` ends with `what`. Returns false if not, or on failure. */
 COEX_API bool coex_string_ends_with(coex_handle s, coex_handle what);
 
-/* ------------------------------------------------------ parts and the whole */
+/* ------------------------------------------------------- cutting and joining */
 
-/* Bytes [from, to). */
+/* The functions of this section return 0 on failure. They are safepoints. */
+
+/* Returns the bytes [from, to) of `s`. */
 COEX_API coex_handle coex_string_slice(coex_handle s, uint64_t from, uint64_t to);
-/* Characters [from, to). */
+
+/* Returns the characters [from, to) of `s`. */
 COEX_API coex_handle coex_string_slice_chars(coex_handle s, uint64_t from, uint64_t to);
-/* Without spaces, tabs, line ends, vertical tabs and form feeds at both ends. */
+
+/* Returns `s` without the spaces, tabs, line feeds, carriage returns, vertical tabs and form feeds
+ * at both ends. */
 COEX_API coex_handle coex_string_trim(coex_handle s);
-/* The same text in memory of its own if it is a small part of what it keeps alive, else the string itself. */
+
+/* Returns a copy of `s` if `s` is a small part of the bytes that it keeps alive. Otherwise returns
+ * `s` itself. */
 COEX_API coex_handle coex_string_compact(coex_handle s);
 
+/* Returns the text of `a` followed by the text of `b`. */
 COEX_API coex_handle coex_string_concat(coex_handle a, coex_handle b);
+
+/* Returns the text of `s`, `times` times. */
 COEX_API coex_handle coex_string_repeat(coex_handle s, uint64_t times);
-/* `with` in place of bytes [from, to). */
-COEX_API coex_handle coex_string_splice(coex_handle s, uint64_t from, uint64_t to, coex_handle with);
-/* `with` in place of each `what`, from the left, without overlap; the string itself if there is none. COEX_STATUS_RANGE for an empty
- * `what`. */
+
+/* Returns `s` with `with` in place of the bytes [from, to). */
+COEX_API coex_handle coex_string_splice(coex_handle s, uint64_t from, uint64_t to,
+                                        coex_handle with);
+
+/* Returns `s` with `with` in place of each occurrence of `what`, from the left and without overlap.
+ * Returns `s` itself if there is none. Fails with COEX_STATUS_RANGE if `what` is empty. */
 COEX_API coex_handle coex_string_replace(coex_handle s, coex_handle what, coex_handle with);
-/* The same for the first `limit` of them. */
-COEX_API coex_handle coex_string_replace_some(coex_handle s, coex_handle what, coex_handle with, uint64_t limit);
-/* A list of the parts between separators, empty ones too: n separators make n + 1 parts. COEX_STATUS_RANGE for an empty separator. */
+
+/* Replaces the first `limit` occurrences as coex_string_replace does. */
+COEX_API coex_handle coex_string_replace_some(coex_handle s, coex_handle what, coex_handle with,
+                                              uint64_t limit);
+
+/* Returns a list of the parts between the occurrences of `separator`, including empty parts. n
+ * separators give n + 1 parts. Fails with COEX_STATUS_RANGE if `separator` is empty. */
 COEX_API coex_handle coex_string_split(coex_handle s, coex_handle separator);
-/* The same with at most `limit` parts, the last of which is all the rest. COEX_STATUS_RANGE for a limit of 0. */
+
+/* Splits as coex_string_split does into at most `limit` parts. The last part is the rest of the
+ * text. Fails with COEX_STATUS_RANGE if `separator` is empty or `limit` is 0. */
 COEX_API coex_handle coex_string_split_some(coex_handle s, coex_handle separator, uint64_t limit);
-/* The strings of a list with a separator between them; COEX_STATUS_KIND if something in it is no string. */
+
+/* Returns the strings of `list` with `separator` between them. Fails with COEX_STATUS_KIND if an
+ * element of `list` is not a string. */
 COEX_API coex_handle coex_string_join(coex_handle list, coex_handle separator);
 
-COEX_API coex_handle coex_string_lower_ascii(coex_handle s); /* A to Z to a to z */
-COEX_API coex_handle coex_string_upper_ascii(coex_handle s); /* a to z to A to Z */
+/* Returns `s` with the letters A to Z replaced by a to z. */
+COEX_API coex_handle coex_string_lower_ascii(coex_handle s);
 
-/* ---------------------------------------------------------------- numbers */
+/* Returns `s` with the letters a to z replaced by A to Z. */
+COEX_API coex_handle coex_string_upper_ascii(coex_handle s);
 
-/* Decimal, or with base 2 to 36 (digits beyond 9 are lower-case letters); COEX_STATUS_RANGE for another base. */
+/* ------------------------------------------------------------------ numbers */
+
+/* Functions that return a handle return 0 on failure and are safepoints. Functions that return a
+ * bool return false on failure and are not. */
+
+/* Returns `value` in decimal. */
 COEX_API coex_handle coex_string_from_int(int64_t value);
+
+/* Returns `value` in base `base`, 2 to 36. Digits above 9 are lower-case letters. Fails with
+ * COEX_STATUS_RANGE if `base` is invalid. */
 COEX_API coex_handle coex_string_from_int_base(int64_t value, unsigned base);
+
+/* Returns the unsigned `value` in base `base` as coex_string_from_int_base does. */
 COEX_API coex_handle coex_string_from_uint_base(uint64_t value, unsigned base);
-/* The shortest text that reads as the same double again: "0.1", "1.0", "1e16", "-0.0", "5e-324", "inf", "-inf", "nan". Finite ones are
- * numbers of JSON too, and never look like an integer. */
+
+/* Returns the shortest text that reads as the same double: "0.1", "1.0", "1e16", "-0.0", "5e-324",
+ * "inf", "-inf", "nan". The text of a finite number is also a number in JSON, and never looks like
+ * an integer. */
 COEX_API coex_handle coex_string_from_float(double value);
 
-/* The whole string is a number: [+-] and digits, no spaces. COEX_STATUS_TEXT if not, COEX_STATUS_RANGE if it does not fit. */
+/* Reads the whole string as a decimal integer: an optional sign and digits, without spaces. Fails
+ * with COEX_STATUS_TEXT if it is not one, and with COEX_STATUS_RANGE if it does not fit. */
 COEX_API bool coex_string_to_int(coex_handle s, int64_t *value);
+
+/* Reads an integer in base `base`, 2 to 36, as coex_string_to_int does. Fails with
+ * COEX_STATUS_RANGE if `base` is invalid. */
 COEX_API bool coex_string_to_int_base(coex_handle s, unsigned base, int64_t *value);
+
+/* Reads an unsigned integer in base `base` as coex_string_to_int_base does. */
 COEX_API bool coex_string_to_uint_base(coex_handle s, unsigned base, uint64_t *value);
-/* The double nearest to [+-] digits [. digits] [e [+-] digits] (ties to even; too large is infinity), or inf, infinity, nan in either
- * case. COEX_STATUS_TEXT if it is no number. */
+
+/* Reads the whole string as a number: [+-] digits [. digits] [e [+-] digits], or inf, infinity or
+ * nan in upper or lower case. Stores the nearest double, with ties to even. A number that is too
+ * large gives infinity. Fails with COEX_STATUS_TEXT if the text is not a number. */
 COEX_API bool coex_string_to_float(coex_handle s, double *value);
 
-/* Bytes as two hexadecimal digits each, lower case. */
+/* Returns the `count` bytes at `bytes` as two lower-case hexadecimal digits each. */
 COEX_API coex_handle coex_string_hex(const void *bytes, uint64_t count);
-/* And back, into C memory. True: *count bytes were written. COEX_STATUS_TEXT: not pairs of hexadecimal digits; COEX_STATUS_RANGE: more
- * than `room`. */
+
+/* Reads pairs of hexadecimal digits, writes the bytes to `bytes`, which has room for `room` bytes,
+ * and stores their number in *count. Fails with COEX_STATUS_TEXT if the text is something else, and
+ * with COEX_STATUS_RANGE if there are more than `room` bytes. */
 COEX_API bool coex_string_unhex(coex_handle s, void *bytes, uint64_t room, uint64_t *count);
 
-/* An array of elements of one byte, and back; COEX_STATUS_TEXT if it is not UTF-8. */
+/* Returns the bytes of `s` as an array with elements of one byte. */
 COEX_API coex_handle coex_string_to_bytes(coex_handle s);
+
+/* Returns the string whose bytes are the elements of `array`, which have one byte each. Fails with
+ * COEX_STATUS_TEXT if they are not UTF-8. */
 COEX_API coex_handle coex_string_from_bytes(coex_handle array);
 
-/* --------------------------------------------------------------- builders */
+/* ----------------------------------------------------------------- builders */
 
-/* Text that grows, used by one thread; `room` bytes at first (0: some). Each append is all or nothing. A finished builder is
+/* A builder is a text that one thread extends in place. Functions that return a bool return false
+ * on failure, and then have changed nothing. After coex_string_builder_finish, they fail with
  * COEX_STATUS_STALE. */
+
+/* Creates a builder with room for `room` bytes. 0 means a default. Returns 0 on failure. A
+ * safepoint. */
 COEX_API coex_handle coex_string_builder_new(uint64_t room);
+
+/* Appends the string `s`. A safepoint. */
 COEX_API bool coex_string_builder_append(coex_handle builder, coex_handle s);
-COEX_API bool coex_string_builder_append_from(coex_handle builder, const char *utf8, uint64_t bytes);
+
+/* Appends `bytes` bytes of UTF-8 at `utf8`. Fails with COEX_STATUS_TEXT if they are not. A
+ * safepoint. */
+COEX_API bool coex_string_builder_append_from(coex_handle builder, const char *utf8,
+                                              uint64_t bytes);
+
+/* Appends one character. Fails with COEX_STATUS_TEXT if `character` is a surrogate or is above
+ * U+10FFFF. A safepoint. */
 COEX_API bool coex_string_builder_append_char(coex_handle builder, uint32_t character);
+
+/* Appends `value` as coex_string_from_int writes it. A safepoint. */
 COEX_API bool coex_string_builder_append_int(coex_handle builder, int64_t value);
+
+/* Appends `value` as coex_string_from_float writes it. A safepoint. */
 COEX_API bool coex_string_builder_append_float(coex_handle builder, double value);
-/* Room for so many bytes more. */
+
+/* Makes room for `bytes` more bytes. A safepoint. */
 COEX_API bool coex_string_builder_reserve(coex_handle builder, uint64_t bytes);
-/* Cuts it back to its first `bytes`. Not a safepoint. */
+
+/* Removes everything after the first `bytes` bytes. Not a safepoint. */
 COEX_API bool coex_string_builder_truncate(coex_handle builder, uint64_t bytes);
+
+/* Returns the length in bytes, or 0 on failure. Not a safepoint. */
 COEX_API uint64_t coex_string_builder_len(coex_handle builder);
-/* The string; no byte is copied if it is long. If memory is exhausted the builder stays as it was. */
+
+/* Returns the string and ends the builder. The bytes of a long text are not copied. On failure,
+ * returns 0 and leaves the builder unchanged. A safepoint. */
 COEX_API coex_handle coex_string_builder_finish(coex_handle builder);
 
 #ifdef __cplusplus

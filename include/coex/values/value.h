@@ -1,16 +1,25 @@
-/* Coex values: what all collections share.
+/* Coex values: the rules for all values.
  *
- * A *word* is 64 bits: plain bits (an integer, the bits of a double), or a reference: a handle, an immediate or null. Which of the two
- * a collection holds is said when it is made; references are traced.
+ * Words. A *word* has 64 bits. It is either plain bits, such as an integer or the bits of a double,
+ * or a reference: a handle, an immediate or null. A collection holds one of the two, and its
+ * constructor says which. References are traced.
  *
- * Errors. A function that can't do what it is asked returns its null (0, false, NULL), changes nothing, and records why:
- * coex_last_status() of the same thread tells until the next one fails. Success records nothing. Null and wrong kinds are
- * COEX_STATUS_KIND, an index outside is COEX_STATUS_RANGE. Handles that name no object are misuse, as everywhere.
+ * Errors. A function that fails returns 0, false or NULL, changes nothing, and records a status.
+ * coex_last_status returns the status of the last failure on the same thread. Success does not
+ * change it. If an argument is null or has the wrong kind, the status is COEX_STATUS_KIND. If an
+ * index or a range is outside the value, it is COEX_STATUS_RANGE. Every function that creates an
+ * object can fail with COEX_STATUS_MEMORY. The comments of the functions only name the other
+ * statuses. A handle that names no object is misuse, as in <coex/gc.h>, and aborts in `checked`
+ * builds. docs/reference/errors.md lists all statuses.
  *
- * Rooting. The rules of gc.h: arguments are kept rooted by the caller until the call returns, a result is to be stored before the next
- * safepoint. Every function here that makes something is a safepoint; those that only look say so.
+ * Rooting. The rules of <coex/gc.h> apply. The caller keeps all arguments rooted until the call
+ * returns, and stores a result in a slot before the next safepoint. A function that returns a new
+ * object is a safepoint. A function that only reads is not, unless its comment says so.
  *
- * Sharing. Values are immutable: any number of threads may use one at once. Builders (transients) and iterators belong to one thread. */
+ * Memory. A C pointer that is passed to a function must not point into the heap.
+ *
+ * Threads. Values are immutable, so any number of threads may use the same value at the same time.
+ * A builder or an iterator belongs to one thread. */
 #ifndef COEX_VALUES_VALUE_H
 #define COEX_VALUES_VALUE_H
 
@@ -20,39 +29,48 @@
 extern "C" {
 #endif
 
-/* Registers the types of the values with the collector: at once if the runtime is up, and at every later
- * coex_gc_init. Call it once, before or after the first coex_gc_init and before the first value is made;
- * more calls have no effect. Returns COEX_GC_OK, or a COEX_GC_E... code with the error recorded. */
+/* Registers the types of the values with the collector: at once if the runtime is initialised, and
+ * at every later coex_gc_init. Call it once, before or after the first coex_gc_init, and before the
+ * first value is created. Later calls have no effect. Returns COEX_GC_OK. On failure, returns an
+ * error code of <coex/gc.h> and records the reason (coex_gc_error_detail). */
 COEX_API int coex_values_init(void);
 
+/* The reason why a function of the values failed. */
 typedef enum coex_status {
-    COEX_STATUS_OK = 0,
-    COEX_STATUS_MEMORY,  /* memory or handles are exhausted, or a limit is reached */
-    COEX_STATUS_KIND,    /* null, or a value of another kind than this takes */
-    COEX_STATUS_RANGE,   /* an index or a range outside of the value */
-    COEX_STATUS_TEXT,    /* not valid UTF-8, or not the text of what was asked for */
-    COEX_STATUS_SIZE,    /* larger than such a value can be */
-    COEX_STATUS_STALE,   /* a builder that was finished, or an iterator of something that changed */
-    COEX_STATUS_MISSING, /* no such key */
-    COEX_STATUS_CLOSED,  /* a channel that was closed */
-    COEX_STATUS_TIMEOUT, /* time ran out first */
-    COEX_STATUS_SYSTEM   /* the operating system refused: reading or writing a file, say */
+    COEX_STATUS_OK = 0,  /* Nothing has failed. */
+    COEX_STATUS_MEMORY,  /* Memory or handles are exhausted. */
+    COEX_STATUS_KIND,    /* An argument is null or has the wrong kind. */
+    COEX_STATUS_RANGE,   /* An index, a range or a number is out of range. */
+    COEX_STATUS_TEXT,    /* A text is not valid UTF-8, or does not have the expected form. */
+    COEX_STATUS_SIZE,    /* The result would exceed the size limit of its kind. */
+    COEX_STATUS_STALE,   /* A builder, reader or writer does not accept this call any more. */
+    COEX_STATUS_MISSING, /* The key does not exist. */
+    COEX_STATUS_CLOSED,  /* The channel is closed. */
+    COEX_STATUS_TIMEOUT, /* The time limit passed first. */
+    COEX_STATUS_SYSTEM   /* A file, a source or a sink failed. */
 } coex_status;
 
+/* Returns the status of the last failure on this thread, or COEX_STATUS_OK if there is none since
+ * the last coex_clear_status. */
 COEX_API coex_status coex_last_status(void);
+
+/* Sets the status of this thread to COEX_STATUS_OK. */
 COEX_API void coex_clear_status(void);
+
+/* Returns a description of `status`, or "unknown status". Never returns NULL. */
 COEX_API const char *coex_status_string(coex_status status);
 
+/* The kinds of reference words. */
 typedef enum coex_kind {
     COEX_KIND_NULL = 0,
     COEX_KIND_IMMEDIATE,
-    COEX_KIND_OTHER, /* an object that is none of the following */
+    COEX_KIND_OTHER, /* An object that is not a value of this library. */
     COEX_KIND_STRING,
     COEX_KIND_ARRAY,
     COEX_KIND_LIST,
     COEX_KIND_MAP,
     COEX_KIND_SET,
-    COEX_KIND_JSON,
+    COEX_KIND_JSON, /* A JSON number or object; other JSON values have a kind of their own. */
     COEX_KIND_CELL,
     COEX_KIND_MUTABLE_ARRAY,
     COEX_KIND_CHANNEL,
@@ -60,20 +78,34 @@ typedef enum coex_kind {
     COEX_KIND_ITERATOR
 } coex_kind;
 
-/* What a reference word is. Looks only. */
+/* Returns the kind of the reference word `word`. Aborts if `word` is a handle that names no object.
+ * Not a safepoint. */
 COEX_API coex_kind coex_kind_of(coex_handle word);
+
+/* Returns the name of `kind`, or "unknown kind". Never returns NULL. */
 COEX_API const char *coex_kind_string(coex_kind kind);
 
-/* Whole values, nested to any depth, without recursion. Equal are: strings by content; lists and arrays of the same elements (plain bits as
- * bits, references by this rule); maps and sets of one kind with the same keys (as the kind compares them) and equal values; json by its
- * rule (json.h). All other reference words, null, immediates and mutable objects among them, only if they are the same word. Parts that
- * two values share are not looked at. A part that a value contains many times, be it a value or a node inside of a list or a map,
- * is looked at once: the time is in proportion to the parts that there are in memory, not to how often they are contained.
+/* Returns true if the values `a` and `b` are equal. They may be nested to any depth, and the
+ * function does not recurse.
  *
- * The hash goes with that: equal values have equal hashes within a process, in another process they are others. Never 0 for what is not
- * null. Both poll now and then: they are safepoints. They use C memory for what is nested and for what they have seen, some 50 bytes for
- * each part: false or 0 with COEX_STATUS_MEMORY if there is none. */
+ *   strings        are equal if their text is equal.
+ *   lists, arrays  are equal if their elements are equal: plain bits bit by bit, references by this
+ *                  rule.
+ *   maps, sets     are equal if they have the same kind, the same keys (as the kind compares them)
+ *                  and equal values.
+ *   JSON           has its own rule; see coex_json_equal in <coex/values/json.h>.
+ *   other words    are equal only if they are the same word. Null, immediates and mutable objects
+ *                  belong here.
+ *
+ * Parts that the two values share are not compared. A part that a value contains many times, be it
+ * a value or a node inside a list or a map, is compared once. The time is therefore proportional to
+ * the parts in memory and not to the number of times they are contained. Uses about 50 bytes of C
+ * memory for each part. Returns false with COEX_STATUS_MEMORY if there is none. A safepoint. */
 COEX_API bool coex_value_equal(coex_handle a, coex_handle b);
+
+/* Returns a hash of `value`. Equal values have equal hashes within a process. Hashes differ from
+ * process to process. The hash of null is 0, and no other hash is 0. Returns 0 with
+ * COEX_STATUS_MEMORY if there is no memory for the nesting. A safepoint. */
 COEX_API uint64_t coex_value_hash(coex_handle value);
 
 #ifdef __cplusplus
