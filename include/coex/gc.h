@@ -235,10 +235,11 @@ COEX_API void coex_gc_shutdown(void);
 
 /* Registers `hook`, for libraries that build on the collector. The hook runs at the end of every
  * later init, on the initialising thread. If the runtime is already initialised, it also runs at
- * once. Hooks run in the order of their registration. A hook registers types, describers and fork
- * handlers, and must not allocate objects. If a hook returns false, init fails with the last error
- * of the thread, which the hook may set by coex_gc_set_error. Returns true if `hook` is registered, also if it already was. Returns false if
- * `hook` is NULL, if it failed, or if 64 hooks are already registered. */
+ * once. Hooks run in the order of their registration. A hook registers types, describers and
+ * fork handlers, and must not allocate objects. If a hook returns false, init fails with the
+ * last error of the thread, which the hook may set by coex_gc_set_error. Returns true if `hook`
+ * is registered, also if it already was. Returns false if `hook` is NULL, if it failed, or if 64
+ * hooks are already registered. */
 COEX_API bool coex_gc_at_init(bool (*hook)(void));
 
 /* Returns a description of the error code `code`, or "unknown error". Never returns NULL. */

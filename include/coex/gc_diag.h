@@ -194,12 +194,12 @@ COEX_API bool coex_gc_why(coex_handle h);
  * writing. A visit. */
 COEX_API int coex_gc_write_heap_snapshot(const char *path);
 
-/* How snapshots, traces and profiles are written. A regular file is written under a temporary name
- * in the same folder, coexgc-<pid>-<n>.tmp, and is renamed when it is complete. A call that fails
- * leaves an old file of that name unchanged. The new file has the mode of the old one, and its owner
- * and group if the system permits it. Other hard links to the old file keep the old contents. A
- * symbolic link is followed and stays. Pipes, devices and /dev/stdout are written in place. A call
- * that waits for the reader of a pipe delays no other thread and no cycle. */
+/* How snapshots, traces and profiles are written. A regular file is written under a temporary
+ * name in the same folder, coexgc-<pid>-<n>.tmp, and is renamed when it is complete. A call that
+ * fails leaves an old file of that name unchanged. The new file has the mode of the old one, and
+ * its owner and group if the system permits it. Other hard links to the old file keep the old
+ * contents. A symbolic link is followed and stays. Pipes, devices and /dev/stdout are written in
+ * place. A call that waits for the reader of a pipe delays no other thread and no cycle. */
 
 /* Describes an object for dumps, which print the description in quotes. Writes at most `room` bytes
  * to `text`, including the final zero byte. `payload` and `size` are the payload of the object.
@@ -281,19 +281,21 @@ COEX_API int coex_gc_profile_start(uint64_t interval_bytes);
 /* Stops the profile. Its samples stay and can be written. Has no effect if there is none. */
 COEX_API void coex_gc_profile_stop(void);
 
-/* Writes the profile to the file `path` for `go tool pprof`, in native mode. For each call stack it
- * has the objects and bytes that were allocated (-sample_index=alloc_space), and those that no
- * cycle has found dead, which is the default. Call coex_gc_collect first to see only live objects.
- * Each sample is labelled with its type. Frames of the library are left out, so the innermost frame
- * is the function that called it. A profile has up to 262,144 sites (a site is a call stack and a
- * type) and follows up to 4,194,304 sampled objects. Samples of further sites appear as "(other
- * sites)". The statistics and the comments of the file (`pprof -comments`) count them, and the
- * samples that are not followed. The file is written without a lock. Returns COEX_GC_OK, COEX_GC_EINVAL if the file cannot be
- * written, or COEX_GC_ESTATE if no profile was started. A safepoint. */
+/* Writes the profile to the file `path` for `go tool pprof`, in native mode. For each call stack
+ * it has the objects and bytes that were allocated (-sample_index=alloc_space), and those that
+ * no cycle has found dead, which is the default. Call coex_gc_collect first to see only live
+ * objects. Each sample is labelled with its type. Frames of the library are left out, so the
+ * innermost frame is the function that called it. A profile has up to 262,144 sites (a site is a
+ * call stack and a type) and follows up to 4,194,304 sampled objects. Samples of further sites
+ * appear as "(other sites)". The statistics and the comments of the file (`pprof -comments`)
+ * count them, and the samples that are not followed. The file is written without a lock. Returns
+ * COEX_GC_OK, COEX_GC_EINVAL if the file cannot be written, or COEX_GC_ESTATE if no profile was
+ * started. A safepoint. */
 COEX_API int coex_gc_profile_write(const char *path);
 
 /* Writes the statistics to `stream` in the text format of Prometheus (version 0.0.4). Numbers
- * are written as in the C locale, like all text of the library. Returns COEX_GC_OK, or COEX_GC_EINVAL if the stream has an error. Not a safepoint. */
+ * are written as in the C locale, like all text of the library. Returns COEX_GC_OK, or
+ * COEX_GC_EINVAL if the stream has an error. Not a safepoint. */
 COEX_API int coex_gc_write_prometheus(FILE *stream);
 
 /* Sets how much text the collector prints about its work. Each level includes the levels below it.

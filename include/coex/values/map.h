@@ -113,10 +113,10 @@ COEX_API bool coex_map_next(coex_handle iterator, uint64_t *key, uint64_t *value
 /* ----------------------------------------------------------------- builders */
 
 /* A builder is a map that one thread changes in place. Its changes are collected in a table, and
- * are applied to the map in one sorted pass, at the latest by coex_map_builder_finish. Each node of
- * the map is therefore created once. Keys may arrive in any order. A builder drops a value when its
- * key is removed, and the values of the original map when half of its keys are removed. After coex_map_builder_finish, its functions fail with
- * COEX_STATUS_STALE. */
+ * are applied to the map in one sorted pass, at the latest by coex_map_builder_finish. Each node
+ * of the map is therefore created once. Keys may arrive in any order. A builder drops a value
+ * when its key is removed, and the values of the original map when half of its keys are removed.
+ * After coex_map_builder_finish, its functions fail with COEX_STATUS_STALE. */
 
 /* Creates a builder with the entries of `map`, which stays unchanged, in constant time. Returns 0
  * on failure. A safepoint. */
