@@ -38,13 +38,13 @@
  *        - coex_gc_safepoint, coex_gc_step, coex_gc_collect, coex_gc_wait_for_completion,
  *          coex_gc_finalize, coex_gc_spawn_prepare, and coex_gc_mutex_lock if it has to wait
  *        - every other function whose comment says "A safepoint."
- *      These functions are never safepoints:
+ *      All other functions are never safepoints, above all these:
  *        - the end of a frame: coex_gc_leave_frame, coex_gc_pop_frame, coex_gc_unwind_to
  *        - writes of slots: coex_gc_root, coex_gc_set_slot, coex_gc_set_root
  *        - access to objects: coex_gc_handle_deref, coex_gc_load, coex_gc_init_ref,
  *          coex_gc_store, coex_gc_exchange, coex_gc_compare_exchange, coex_gc_freeze,
- *          coex_gc_size, coex_gc_type_of, coex_gc_weak_get, coex_gc_ephemeron_key,
- *          coex_gc_ephemeron_value
+ *          coex_gc_size, coex_gc_type_of, coex_gc_is_handle, coex_gc_object_info,
+ *          coex_gc_weak_get, coex_gc_ephemeron_key, coex_gc_ephemeron_value
  *        - global roots, pins, and coroutine stacks: coex_gc_add_global_root, coex_gc_pin,
  *          coex_gc_stack_switch, and the functions declared with them
  *
@@ -501,7 +501,7 @@ COEX_API coex_gc_spawn *coex_gc_spawn_prepare(coex_handle argument);
 
 /* Registers the calling thread with the record `spawn` and returns the argument, which stays rooted
  * in the first slot. It is the first call of the new thread. Aborts if the thread is already
- * registered, or if `spawn` is NULL or was already used. */
+ * registered, or if `spawn` is NULL or was already used. A safepoint. */
 COEX_API coex_handle coex_gc_spawn_attach(coex_gc_spawn *spawn);
 
 /* Releases the record `spawn`. The parent calls it if the thread could not be created. Aborts if
