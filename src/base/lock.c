@@ -13,7 +13,8 @@ static void lock_note(const cx_mutex *mutex)
 {
     if (!CX_CHECKED) return;
     if (lock_held >> mutex->rank != 0)
-        cx_fatal("lock of rank %d taken while ranks %#x are held", (int)mutex->rank, (unsigned)lock_held);
+        cx_fatal("a lock of rank %d must not be taken while the ranks %#x are held",
+                 (int)mutex->rank, (unsigned)lock_held);
     lock_held |= (uint32_t)1 << mutex->rank;
 }
 
@@ -57,7 +58,7 @@ void cx_mutex_unlock(cx_mutex *mutex)
 void cx_mutex_assert_held(const cx_mutex *mutex)
 {
     if (CX_CHECKED && (lock_held >> mutex->rank & 1) == 0)
-        cx_fatal("lock of rank %d should be held here and is not", (int)mutex->rank);
+        cx_fatal("the lock of rank %d must be held here", (int)mutex->rank);
 }
 
 /* The monotonic clock: a change of the wall clock must not stretch a wait. */

@@ -35,21 +35,21 @@ const char *cx_error_string(int code)
     case COEX_GC_OK:
         return "no error";
     case COEX_GC_EINVAL:
-        return "invalid argument or configuration";
+        return "invalid argument, configuration value or file";
     case COEX_GC_EOPTION:
-        return "COEX_GC or COEX_GC_DEBUG can't be read";
+        return "invalid option in COEX_GC or COEX_GC_DEBUG";
     case COEX_GC_ENOMEM:
-        return "the system gives no memory";
+        return "out of memory or address space";
     case COEX_GC_ETHREAD:
-        return "no thread could be started or registered";
+        return "a thread could not be started or registered";
     case COEX_GC_EALREADY:
-        return "the runtime is initialised already";
+        return "already initialised or started";
     case COEX_GC_ETYPE:
         return "invalid type descriptor";
     case COEX_GC_ELIMIT:
-        return "a configured limit is reached";
+        return "a limit is reached";
     case COEX_GC_ESTATE:
-        return "the runtime is not initialised";
+        return "not initialised or not started";
     case COEX_GC_ESYSTEM:
         return "the operating system refused a call";
     default:

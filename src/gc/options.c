@@ -166,7 +166,9 @@ static int option_parse_one(coex_gc_config *config, const char *variable, const 
 {
     const char *equals = memchr(from, '=', (size_t)(end - from));
     int shown = (int)(end - from > 60 ? 60 : end - from);
-    if (equals == NULL) return cx_error_set(COEX_GC_EOPTION, "%s: '%.*s' has no '='", variable, shown, from);
+    if (equals == NULL)
+        return cx_error_set(COEX_GC_EOPTION, "%s: '%.*s' must have the form option=value", variable,
+                            shown, from);
     for (size_t i = 0; i < OPTION_ROWS; i++) {
         const struct option *row = &option_table[i];
         size_t length = strlen(row->name);
@@ -176,27 +178,34 @@ static int option_parse_one(coex_gc_config *config, const char *variable, const 
         uint64_t value;
         if (row->unit == OPTION_TEXT) {
             if (option_set_text(config, row, at, (size_t)(end - at))) return COEX_GC_OK;
-            return cx_error_set(COEX_GC_EOPTION, "%s: '%.*s' names no file", variable, shown, from);
+            return cx_error_set(
+                COEX_GC_EOPTION,
+                "%s: the value of '%.*s' must be the name of a file, at most %d bytes", variable,
+                shown, from, OPTION_TEXT_MOST);
         }
         if (row->unit == OPTION_STRESS) {
             if (option_read_stress(config, at, end)) return COEX_GC_OK;
-            return cx_error_set(COEX_GC_EOPTION, "%s: the value of '%.*s' is not a number, min:interval or min:interval:max",
-                                variable, shown, from);
+            return cx_error_set(COEX_GC_EOPTION,
+                                "%s: the value of '%.*s' must be N, min:N or min:N:max", variable,
+                                shown, from);
         }
         bool good =
             option_read_number(&at, end, &value) && (row->unit == OPTION_BYTES ? option_apply_unit(at, end, &value) : at == end);
         if (!good)
-            return cx_error_set(COEX_GC_EOPTION, "%s: the value of '%.*s' is not a %s", variable, shown, from,
-                                row->unit == OPTION_BYTES    ? "size"
+            return cx_error_set(COEX_GC_EOPTION, "%s: the value of '%.*s' must be %s", variable,
+                                shown, from,
+                                row->unit == OPTION_BYTES    ? "a size such as 64MiB"
                                 : row->unit == OPTION_SWITCH ? "0 or 1"
-                                                             : "number");
+                                                             : "a number");
         if (value < row->least || value > row->most)
-            return cx_error_set(COEX_GC_EOPTION, "%s: '%.*s' is outside %llu to %llu", variable, shown, from,
-                                (unsigned long long)row->least, (unsigned long long)row->most);
+            return cx_error_set(
+                COEX_GC_EOPTION, "%s: the value of '%.*s' must be from %llu to %llu", variable,
+                shown, from, (unsigned long long)row->least, (unsigned long long)row->most);
         option_set(config, row, value);
         return COEX_GC_OK;
     }
-    return cx_error_set(COEX_GC_EOPTION, "%s has no option '%.*s'", variable, (int)(equals - from > 60 ? 60 : equals - from), from);
+    return cx_error_set(COEX_GC_EOPTION, "%s: '%.*s' is not an option", variable,
+                        (int)(equals - from > 60 ? 60 : equals - from), from);
 }
 
 int cx_options_parse(coex_gc_config *config, const char *variable, const char *text)
@@ -215,15 +224,20 @@ static int options_take_given(coex_gc_config *config, const coex_gc_config *give
 {
     if (given == NULL) return COEX_GC_OK;
     if (given->size < offsetof(coex_gc_config, initial_heap) || given->size > 4096)
-        return cx_error_set(COEX_GC_EINVAL, "config.size is %llu: call coex_gc_config_default first",
-                            (unsigned long long)given->size);
+        return cx_error_set(
+            COEX_GC_EINVAL,
+            "coex_gc_init_with: config->size is %llu; coex_gc_config_default sets it",
+            (unsigned long long)given->size);
     memcpy(config, given, given->size < sizeof *config ? (size_t)given->size : sizeof *config);
     config->size = sizeof *config;
     for (size_t i = 0; i < OPTION_ROWS; i++) { /* the caller's texts are the caller's */
         const struct option *row = &option_table[i];
         const char *text = row->unit == OPTION_TEXT ? *(const char **)(void *)((char *)config + row->offset) : NULL;
         if (text != NULL && !option_set_text(config, row, text, strlen(text)))
-            return cx_error_set(COEX_GC_EINVAL, "%s names no file", row->name);
+            return cx_error_set(
+                COEX_GC_EINVAL,
+                "coex_gc_init_with: option %s must be the name of a file, at most %d bytes",
+                row->name, OPTION_TEXT_MOST);
     }
     return COEX_GC_OK;
 }
@@ -234,12 +248,14 @@ static int options_check(const coex_gc_config *config)
         const struct option *row = &option_table[i];
         uint64_t value = option_get(config, row);
         if (value < row->least || value > row->most)
-            return cx_error_set(COEX_GC_EINVAL, "%s is %llu, outside %llu to %llu", row->name, (unsigned long long)value,
+            return cx_error_set(COEX_GC_EINVAL, "option %s is %llu, but must be from %llu to %llu",
+                                row->name, (unsigned long long)value,
                                 (unsigned long long)row->least, (unsigned long long)row->most);
     }
-    if (config->initial_handles > config->max_handles) return cx_error_set(COEX_GC_EINVAL, "initial_handles is above max_handles");
+    if (config->initial_handles > config->max_handles)
+        return cx_error_set(COEX_GC_EINVAL, "initial_handles must not exceed max_handles");
     if (config->heap_limit != 0 && config->heap_limit < (uint64_t)1 << 20)
-        return cx_error_set(COEX_GC_EINVAL, "heap_limit is below 1 MiB");
+        return cx_error_set(COEX_GC_EINVAL, "heap_limit must be 0 or at least 1 MiB");
     return COEX_GC_OK;
 }
 

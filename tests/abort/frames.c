@@ -67,7 +67,8 @@ TEST(overflow_is_reported_whichever_way_the_stack_is_used)
 TEST(overflow_names_the_depth)
 {
     expect_abort(overflow_by_frames, NULL, "has 100");
-    expect_abort(overflow_by_frames, NULL, "frames and needs 10 more of shadow_stack_slots=100000");
+    expect_abort(overflow_by_frames, NULL,
+                 "frames and needs 10 more words of shadow_stack_slots=100000");
 }
 
 static int thread_id_pipe[2];
@@ -147,7 +148,7 @@ TEST(frames_of_absurd_size_are_an_overflow)
     }
 }
 
-TEST_ABORTS(more_handles_than_slots_are_reported, "3 handles for 2 slots")
+TEST_ABORTS(more_handles_than_slots_are_reported, "`count` is 3, but the frame has only 2 slots")
 {
     coex_handle handles[3] = {0};
     start_quiet();
@@ -179,7 +180,8 @@ static void unwind_to(void *where)
 
 TEST(unwinding_to_what_begins_no_frame_is_reported)
 {
-    for (int where = 0; where < 4; where++) expect_abort(unwind_to, &where, "do not begin a frame of this thread");
+    for (int where = 0; where < 4; where++)
+        expect_abort(unwind_to, &where, "does not begin a frame of this thread");
 }
 
 /* ---- order, in checked builds ----------------------------------------------------------------------------- */

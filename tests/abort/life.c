@@ -228,7 +228,7 @@ static void *stay_managed(void *unused)
     return unused;
 }
 
-TEST_ABORTS(shutdown_beside_a_managed_thread_is_reported, "is still registered and in managed code")
+TEST_ABORTS(shutdown_beside_a_managed_thread_is_reported, "is still in managed mode")
 {
     pthread_t thread;
     start_quiet();

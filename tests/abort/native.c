@@ -169,7 +169,7 @@ TEST_ABORTS(leave_managed_on_an_unknown_thread_is_reported, "coex_gc_leave_manag
     if (pthread_create(&thread, NULL, come_back_between, NULL) == 0) pthread_join(thread, NULL);
 }
 
-TEST_ABORTS(leave_managed_with_a_frame_left_over_is_reported, "frames are left over")
+TEST_ABORTS(leave_managed_with_a_frame_left_over_is_reported, "frames have not been left")
 {
     start();
     expect(coex_gc_enter_managed());
@@ -178,7 +178,8 @@ TEST_ABORTS(leave_managed_with_a_frame_left_over_is_reported, "frames are left o
 }
 
 /* A frame that looks much like the one that enter_managed makes. */
-TEST_ABORTS(leave_managed_with_a_frame_of_an_immediate_left_over_is_reported, "frames are left over")
+TEST_ABORTS(leave_managed_with_a_frame_of_an_immediate_left_over_is_reported,
+            "frames have not been left")
 {
     start();
     expect(coex_gc_enter_managed());
@@ -186,7 +187,7 @@ TEST_ABORTS(leave_managed_with_a_frame_of_an_immediate_left_over_is_reported, "f
     coex_gc_leave_managed();
 }
 
-TEST_ABORTS(leave_managed_after_a_root_was_appended_is_reported, "frames are left over")
+TEST_ABORTS(leave_managed_after_a_root_was_appended_is_reported, "frames have not been left")
 {
     start();
     expect(coex_gc_enter_managed());
@@ -241,13 +242,14 @@ static void shut_down_beside_managed_thread(bool collecting)
     coex_gc_shutdown();
 }
 
-TEST_ABORTS(shutdown_beside_a_managed_thread_is_reported, "is still registered and in managed code")
+TEST_ABORTS(shutdown_beside_a_managed_thread_is_reported, "is still in managed mode")
 {
     shut_down_beside_managed_thread(false);
 }
 
 /* It owes an answer, and will never give it: not a reason to hang. */
-TEST_ABORTS(shutdown_beside_a_managed_thread_is_reported_while_a_cycle_runs, "is still registered and in managed code")
+TEST_ABORTS(shutdown_beside_a_managed_thread_is_reported_while_a_cycle_runs,
+            "is still in managed mode")
 {
     shut_down_beside_managed_thread(true);
 }
@@ -392,7 +394,7 @@ TEST_ABORTS(destroying_the_stack_one_is_on_is_reported, "coex_gc_stack_destroy")
     coex_gc_stack_destroy(stack);
 }
 
-TEST_ABORTS(destroying_a_threads_own_stack_is_reported, "was not made by coex_gc_stack_create")
+TEST_ABORTS(destroying_a_threads_own_stack_is_reported, "was not created by coex_gc_stack_create")
 {
     start();
     coex_gc_stack_destroy(coex_gc_stack_switch(stack));

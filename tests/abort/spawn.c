@@ -22,7 +22,7 @@ static void attach_on_threads(int times)
     }
 }
 
-TEST_ABORTS(record_that_was_attached_can_not_be_attached_again, "was attached or cancelled before")
+TEST_ABORTS(record_that_was_attached_can_not_be_attached_again, "was already attached or cancelled")
 {
     start_quiet();
     record = coex_gc_spawn_prepare(0);
@@ -30,7 +30,7 @@ TEST_ABORTS(record_that_was_attached_can_not_be_attached_again, "was attached or
     attach_on_threads(2);
 }
 
-TEST_ABORTS(record_that_was_cancelled_can_not_be_attached, "was attached or cancelled before")
+TEST_ABORTS(record_that_was_cancelled_can_not_be_attached, "was already attached or cancelled")
 {
     start_quiet();
     record = coex_gc_spawn_prepare(0);
@@ -40,7 +40,7 @@ TEST_ABORTS(record_that_was_cancelled_can_not_be_attached, "was attached or canc
 }
 
 TEST_ABORTS(record_that_was_cancelled_can_not_be_cancelled_again,
-            "coex_gc_spawn_cancel: the record was attached or cancelled before")
+            "coex_gc_spawn_cancel: `spawn` is NULL, or was already attached or cancelled")
 {
     start_quiet();
     record = coex_gc_spawn_prepare(0);
@@ -48,7 +48,7 @@ TEST_ABORTS(record_that_was_cancelled_can_not_be_cancelled_again,
     coex_gc_spawn_cancel(record);
 }
 
-TEST_ABORTS(registered_thread_can_not_attach_a_record, "the thread is registered already")
+TEST_ABORTS(registered_thread_can_not_attach_a_record, "this thread is already registered")
 {
     start_quiet();
     coex_gc_spawn_attach(coex_gc_spawn_prepare(0));

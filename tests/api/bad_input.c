@@ -105,7 +105,7 @@ TEST(size_that_is_not_the_types_is_reported)
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         for (int prepared = 0; prepared < 2; prepared++) {
             struct call call = {.size = sizes[i], .more = 1, .prepared = prepared != 0, .at = i % 2 == 0};
-            expect_abort(allocate_badly, &call, "type 'pair' has 16 bytes");
+            expect_abort(allocate_badly, &call, "type 'pair' has a fixed size of 16 bytes");
         }
     }
 }
@@ -127,11 +127,11 @@ TEST(type_that_does_not_exist_is_reported_whatever_the_size)
             for (int prepared = 0; prepared < 2; prepared++) {
                 struct call call = {.size = sizes[k], .type = types[i], .prepared = prepared != 0, .at = k % 2 == 0};
                 char line[40];
-                snprintf(line, sizeof line, "there is no type %" PRIu32, types[i]);
+                snprintf(line, sizeof line, "type id %" PRIu32 " is not registered", types[i]);
                 expect_abort(allocate_badly, &call, line);
             }
         }
     }
     struct call call = {.size = 16, .more = 2, .prepared = true}; /* the first id that nobody has */
-    expect_abort(allocate_badly, &call, "there is no type");
+    expect_abort(allocate_badly, &call, "coex_gc_alloc: type id ");
 }

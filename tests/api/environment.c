@@ -76,26 +76,27 @@ static const struct malformed {
     const char *tuning, *debugging, *detail;
     int code;
 } malformed[] = {
-    {"nonsense", NULL, "COEX_GC: 'nonsense' has no '='", COEX_GC_EOPTION},
+    {"nonsense", NULL, "COEX_GC: 'nonsense' must have the form option=value", COEX_GC_EOPTION},
     {"percent=100,", NULL, NULL, COEX_GC_OK}, /* a comma at the end does no harm */
-    {",percent=100", NULL, "COEX_GC: '' has no '='", COEX_GC_EOPTION},
-    {"percent", NULL, "has no '='", COEX_GC_EOPTION},
-    {"percent=", NULL, "is not a number", COEX_GC_EOPTION},
-    {"percent=a", NULL, "is not a number", COEX_GC_EOPTION},
-    {"percent=0", NULL, "outside 1 to 1000000", COEX_GC_EOPTION},
-    {"Percent=1", NULL, "no option 'Percent'", COEX_GC_EOPTION},
-    {"heap=1QiB", NULL, "is not a size", COEX_GC_EOPTION},
-    {"heap=-1", NULL, "is not a size", COEX_GC_EOPTION},
-    {"heap=99999999999999999999T", NULL, "is not a size", COEX_GC_EOPTION},
-    {"heap=1", NULL, "outside 32768 to", COEX_GC_EOPTION},
-    {"poison=1", NULL, "COEX_GC has no option 'poison'", COEX_GC_EOPTION},
-    {"handles=100000,maxhandles=50000", NULL, "initial_handles is above max_handles", COEX_GC_EINVAL},
-    {"heaplimit=1000", NULL, "heap_limit is below 1 MiB", COEX_GC_EINVAL},
-    {NULL, "poison", "COEX_GC_DEBUG: 'poison' has no '='", COEX_GC_EOPTION},
-    {NULL, "poison=2", "outside 0 to 1", COEX_GC_EOPTION},
-    {NULL, "poison=on", "is not a 0 or 1", COEX_GC_EOPTION},
-    {NULL, "trace=1", "COEX_GC_DEBUG has no option 'trace'", COEX_GC_EOPTION},
-    {NULL, "stress=x", "is not a number", COEX_GC_EOPTION},
+    {",percent=100", NULL, "COEX_GC: '' must have the form option=value", COEX_GC_EOPTION},
+    {"percent", NULL, "must have the form option=value", COEX_GC_EOPTION},
+    {"percent=", NULL, "must be a number", COEX_GC_EOPTION},
+    {"percent=a", NULL, "must be a number", COEX_GC_EOPTION},
+    {"percent=0", NULL, "must be from 1 to 1000000", COEX_GC_EOPTION},
+    {"Percent=1", NULL, "'Percent' is not an option", COEX_GC_EOPTION},
+    {"heap=1QiB", NULL, "must be a size", COEX_GC_EOPTION},
+    {"heap=-1", NULL, "must be a size", COEX_GC_EOPTION},
+    {"heap=99999999999999999999T", NULL, "must be a size", COEX_GC_EOPTION},
+    {"heap=1", NULL, "must be from 32768 to", COEX_GC_EOPTION},
+    {"poison=1", NULL, "COEX_GC: 'poison' is not an option", COEX_GC_EOPTION},
+    {"handles=100000,maxhandles=50000", NULL, "initial_handles must not exceed max_handles",
+     COEX_GC_EINVAL},
+    {"heaplimit=1000", NULL, "heap_limit must be 0 or at least 1 MiB", COEX_GC_EINVAL},
+    {NULL, "poison", "COEX_GC_DEBUG: 'poison' must have the form option=value", COEX_GC_EOPTION},
+    {NULL, "poison=2", "must be from 0 to 1", COEX_GC_EOPTION},
+    {NULL, "poison=on", "must be 0 or 1", COEX_GC_EOPTION},
+    {NULL, "trace=1", "COEX_GC_DEBUG: 'trace' is not an option", COEX_GC_EOPTION},
+    {NULL, "stress=x", "must be N, min:N or min:N:max", COEX_GC_EOPTION},
     {"percent=100", "verify=maybe", "COEX_GC_DEBUG: the value of 'verify=maybe'", COEX_GC_EOPTION},
 };
 
@@ -128,7 +129,7 @@ static void init_with_bad_environment(void *text)
 TEST(plain_init_says_what_it_can_not_read_and_aborts)
 {
     char bad_name[] = "hoop=1MiB", bad_value[] = "heap=1MB,percent=many", bad_range[] = "heaplimit=5";
-    expect_abort(init_with_bad_environment, bad_name, "COEX_GC has no option 'hoop'");
-    expect_abort(init_with_bad_environment, bad_value, "'percent=many' is not a number");
-    expect_abort(init_with_bad_environment, bad_range, "heap_limit is below 1 MiB");
+    expect_abort(init_with_bad_environment, bad_name, "COEX_GC: 'hoop' is not an option");
+    expect_abort(init_with_bad_environment, bad_value, "'percent=many' must be a number");
+    expect_abort(init_with_bad_environment, bad_range, "heap_limit must be 0 or at least 1 MiB");
 }

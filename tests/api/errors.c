@@ -80,7 +80,7 @@ TEST(detail_of_a_very_long_name_is_cut)
     start_quiet();
     ck_assert_uint_eq(coex_gc_register_type(&(coex_gc_type){.name = name, .size = 8, .align = 7}), 0);
     ck_assert_uint_lt(strlen(coex_gc_error_detail()), 200);
-    ck_assert_ptr_nonnull(strstr(coex_gc_error_detail(), "its align is not"));
+    ck_assert_ptr_nonnull(strstr(coex_gc_error_detail(), "`align` must be"));
     uint32_t type = type_from(&(coex_gc_type){.name = name, .size = 8}); /* but the name itself may be long */
     ck_assert_uint_ne(coex_gc_alloc(8, type), 0);
     coex_gc_shutdown();

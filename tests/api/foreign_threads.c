@@ -367,7 +367,8 @@ static void call_around_shutdown(void)
     char why[8192];
     for (uintptr_t run = 0; run < runs; run++) {
         void *delay = (void *)(run * 20);
-        if (test_abort_verdict(shut_down_among_callers, delay, "is still registered and in managed code", why, sizeof why) == 0)
+        if (test_abort_verdict(shut_down_among_callers, delay, "is still in managed mode", why,
+                               sizeof why) == 0)
             refusals++;
         else if (strncmp(why, "exited with status 0 ", 21) != 0)
             ck_abort_msg("%s", why);

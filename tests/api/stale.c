@@ -123,5 +123,5 @@ static void use_after_several_lives(void *unused)
 
 TEST(a_handle_of_long_ago_is_reported_as_such)
 {
-    if (test_is_checked()) expect_abort(use_after_several_lives, NULL, "and given out again");
+    if (test_is_checked()) expect_abort(use_after_several_lives, NULL, "and the handle was reused");
 }

@@ -379,7 +379,7 @@ TEST(options_refuse_inexact_integers_and_duplicate_keys_and_mend_surrogates)
     expect_eq(error.status, COEX_STATUS_RANGE);
     expect(coex_json_parse_with(big, strlen(big) - 1, &exact, &error) != 0);
     expect_eq(coex_json_parse_with(twice, strlen(twice), &unique, &error), 0);
-    ck_assert_str_eq(error.message, "a key is there twice");
+    ck_assert_str_eq(error.message, "duplicate key");
     expect_eq(error.status, COEX_STATUS_TEXT);
     coex_handle *slots = coex_gc_enter_frame(1);
     slots[0] = coex_json_parse_with(half, strlen(half), &replace, &error);

@@ -264,12 +264,12 @@ int coex_gc_profile_start(uint64_t interval_bytes)
 {
     void *frame[CX_PROFILE_DEPTH];
     if (!cx_runtime_is_up()) return cx_error_set(COEX_GC_ESTATE, "coex_gc_profile_start: the runtime is not initialised");
-    if (interval_bytes > (uint64_t)1 << 40) return cx_error_set(COEX_GC_EINVAL, "coex_gc_profile_start: the interval is too large");
+    if (interval_bytes > (uint64_t)1 << 40) return cx_error_set(COEX_GC_EINVAL, "coex_gc_profile_start: `interval_bytes` must be at most 1 TiB");
     struct cx_site **table = cx_os_allocate(PROFILE_PLACES * sizeof *table);
-    if (table == NULL) return cx_error_set(COEX_GC_ENOMEM, "no memory for a profile");
+    if (table == NULL) return cx_error_set(COEX_GC_ENOMEM, "coex_gc_profile_start: no memory for a profile");
     cx_os_backtrace(frame, CX_PROFILE_DEPTH); /* what it loads the first time, it loads here */
     bool begun = profile_renew(&cx_profile, table, interval_bytes != 0 ? interval_bytes : PROFILE_INTERVAL);
-    return begun ? COEX_GC_OK : cx_error_set(COEX_GC_EALREADY, "a profile is being taken already");
+    return begun ? COEX_GC_OK : cx_error_set(COEX_GC_EALREADY, "coex_gc_profile_start: a profile is already being recorded");
 }
 
 void coex_gc_profile_stop(void)
@@ -285,7 +285,7 @@ void cx_profile_fork_unlock(void) { cx_mutex_unlock(&cx_profile.lock); }
 
 static int profile_refuse(const char *path, int reason)
 {
-    return cx_error_set(COEX_GC_EINVAL, "can't write the profile to %.200s: %s", path, strerror(reason));
+    return cx_error_set(COEX_GC_EINVAL, "cannot write the profile to %.200s: %s", path, strerror(reason));
 }
 
 static int profile_write_copy(const struct cx_profile_copy *copy, const char *path)

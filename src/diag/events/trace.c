@@ -152,7 +152,7 @@ void coex_gc_trace_counter(const char *name, uint64_t value)
 
 static int trace_refuse(const char *path, int reason)
 {
-    return cx_error_set(COEX_GC_EINVAL, "can't write the trace to %.200s: %s", path, strerror(reason));
+    return cx_error_set(COEX_GC_EINVAL, "cannot write the trace to %.200s: %s", path, strerror(reason));
 }
 
 static struct cx_trace_extent trace_extent_locked(void)
@@ -188,7 +188,7 @@ static int trace_write_locked(const char *path)
 
 static int trace_stop_locked(void)
 {
-    if (!cx_trace_is_on()) return cx_error_set(COEX_GC_ESTATE, "no trace is being recorded");
+    if (!cx_trace_is_on()) return cx_error_set(COEX_GC_ESTATE, "coex_gc_trace_stop: no trace is being recorded");
     char path[TRACE_PATH]; /* another trace may start meanwhile */
     memcpy(path, trace_state.path, sizeof path);
     cx_a32_store_relaxed(&cx_trace_on, 0);
@@ -208,12 +208,13 @@ static void trace_at_exit(void)
 static int trace_start_locked(const char *path)
 {
     size_t length = path != NULL ? strlen(path) : 0;
-    if (length == 0 || length >= TRACE_PATH) return cx_error_set(COEX_GC_EINVAL, "a trace needs the name of a file");
-    if (cx_trace_is_on()) return cx_error_set(COEX_GC_EALREADY, "a trace is being recorded already, to %.200s", trace_state.path);
+    if (length == 0 || length >= TRACE_PATH) return cx_error_set(COEX_GC_EINVAL, "coex_gc_trace_start: `path` must be the name of a file");
+    if (cx_trace_is_on()) return cx_error_set(COEX_GC_EALREADY, "coex_gc_trace_start: a trace is already being recorded to %.200s", trace_state.path);
     int failed = cx_outfile_check(path);
     if (failed != 0) return trace_refuse(path, failed);
     if (trace_state.ring.slots == NULL && !cx_ring_init(&trace_state.ring, TRACE_SLOTS))
-        return cx_error_set(COEX_GC_ENOMEM, "no memory for the event ring");
+        return cx_error_set(COEX_GC_ENOMEM,
+                            "coex_gc_trace_start: no memory for the ring of events");
     if (!trace_state.has_exit_hook) trace_state.has_exit_hook = cx_os_at_exit(trace_at_exit);
     memcpy(trace_state.path, path, length + 1);
     trace_state.first = cx_ring_now(&trace_state.ring);
@@ -275,8 +276,12 @@ static int trace_stop_at(const char *path)
 
 static int trace_write_at(const char *path)
 {
-    if (path == NULL || path[0] == '\0') return cx_error_set(COEX_GC_EINVAL, "a trace needs the name of a file");
-    return cx_trace_is_on() ? trace_write_locked(path) : cx_error_set(COEX_GC_ESTATE, "no trace is being recorded");
+    if (path == NULL || path[0] == '\0')
+        return cx_error_set(COEX_GC_EINVAL,
+                            "coex_gc_trace_write: `path` must be the name of a file");
+    return cx_trace_is_on()
+               ? trace_write_locked(path)
+               : cx_error_set(COEX_GC_ESTATE, "coex_gc_trace_write: no trace is being recorded");
 }
 
 int coex_gc_trace_start(const char *path) { return trace_in_native_mode("coex_gc_trace_start", trace_start_locked, path); }

@@ -32,7 +32,7 @@ static int object_view_set_hook(const char *caller, uint32_t type_id, enum objec
 {
     if (!cx_runtime_is_up()) return cx_error_set(COEX_GC_ESTATE, "%s: the runtime is not initialised", caller);
     if (cx_type_find(&cx_world.types, type_id) == NULL)
-        return cx_error_set(COEX_GC_EINVAL, "%s: there is no type %u", caller, type_id);
+        return cx_error_set(COEX_GC_EINVAL, "%s: type id %u is not registered", caller, type_id);
     uint64_t owner = object_view_owner(type_id), claimed = object_view_owner(0); /* no type has number 0 */
     for (int pass = 0; pass < 2; pass++) { /* its own place, else one of a runtime that is gone, or nobody's */
         for (int i = 0; i < OBJECT_VIEW_DESCRIBERS; i++) {
@@ -45,7 +45,8 @@ static int object_view_set_hook(const char *caller, uint32_t type_id, enum objec
             return COEX_GC_OK;
         }
     }
-    return cx_error_set(COEX_GC_ELIMIT, "there are %d types with a describer or a namer already", OBJECT_VIEW_DESCRIBERS);
+    return cx_error_set(COEX_GC_ELIMIT, "at most %d types can have a describer or a namer",
+                        OBJECT_VIEW_DESCRIBERS);
 }
 
 /* Two threads that set the two of a type at once may have claimed two places: all are looked at. */

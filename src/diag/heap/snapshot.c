@@ -186,9 +186,13 @@ static void snapshot_finish(void *context)
 int coex_gc_write_heap_snapshot(const char *path)
 {
     struct snapshot_call call = {.path = path};
-    if (path == NULL || path[0] == '\0') return cx_error_set(COEX_GC_EINVAL, "a snapshot needs the name of a file");
+    if (path == NULL || path[0] == '\0')
+        return cx_error_set(COEX_GC_EINVAL,
+                            "coex_gc_write_heap_snapshot: `path` must be the name of a file");
     if (!cx_runtime_is_up()) return cx_error_set(COEX_GC_ESTATE, "coex_gc_write_heap_snapshot: the runtime is not initialised");
     if (!cx_visit_run("coex_gc_write_heap_snapshot", true, snapshot_visit, snapshot_finish, &call))
-        return cx_error_set(COEX_GC_ESTATE, "the runtime was shut down before the snapshot");
+        return cx_error_set(
+            COEX_GC_ESTATE,
+            "coex_gc_write_heap_snapshot: the runtime was shut down during the call");
     return call.code;
 }

@@ -398,7 +398,8 @@ static void write_all(struct writer *writer)
 
 static int write_refuse(const char *path, int reason)
 {
-    return cx_error_set(COEX_GC_EINVAL, "can't write the snapshot to %.200s: %s", path, strerror(reason));
+    return cx_error_set(COEX_GC_EINVAL, "cannot write the snapshot to %.200s: %s", path,
+                        strerror(reason));
 }
 
 static int write_file(struct writer *writer, const char *path)

@@ -30,7 +30,9 @@ void coex_gc_shutdown(void) { cx_runtime_fini(); }
 
 bool coex_gc_at_init(bool (*hook)(void))
 {
-    if (hook == NULL) return cx_error_set(COEX_GC_EINVAL, "coex_gc_at_init: no function") == COEX_GC_OK;
+    if (hook == NULL)
+        return cx_error_set(COEX_GC_EINVAL, "coex_gc_at_init: `hook` must not be NULL") ==
+               COEX_GC_OK;
     return cx_runtime_at_init(hook);
 }
 
@@ -55,7 +57,10 @@ coex_handle coex_gc_alloc_slow(uint64_t size, uint32_t type_id, void **payload)
 {
     void *ignored;
     struct cx_thread *self = cx_thread_need_managed("coex_gc_alloc");
-    if (type_id != 0 && cx_weak_is_type(type_id)) cx_fatal("coex_gc_alloc: type %u belongs to the runtime", type_id);
+    if (type_id != 0 && cx_weak_is_type(type_id))
+        cx_fatal(
+            "coex_gc_alloc: type id %u belongs to the runtime, which allocates its objects itself",
+            type_id);
     coex_handle fresh = cx_alloc_slow_self(self, size, type_id, payload != NULL ? payload : &ignored);
     if (CX_UNLIKELY(cx_world.handles.stale.entry != NULL))
         cx_stale_history_note_site(&cx_world.handles.stale, fresh, __builtin_return_address(0));
@@ -122,13 +127,14 @@ static cx_a64 *api_field(const char *function, coex_handle object, uint64_t offs
     if (CX_CHECKED) {
         uint64_t size = cx_type_payload_size(api_type(payload), payload);
         if (offset % 8 != 0 || offset + 8 > size || offset + 8 < offset)
-            cx_fatal("%s: offset %llu is not a word of an object of %llu bytes", function, (unsigned long long)offset,
-                     (unsigned long long)size);
+            cx_fatal("%s: `offset` %llu is not a word of an object of %llu bytes", function,
+                     (unsigned long long)offset, (unsigned long long)size);
         if (cx_header_has(cx_a64_load_relaxed(cx_a64_at(cx_header_of(payload))), CX_HEADER_FROZEN))
-            cx_fatal("%s: handle %llu is frozen", function, (unsigned long long)object);
-        if (cx_weak_is_type(api_type(payload)->id))
-            cx_fatal("%s: handle %llu is a weak reference or an ephemeron, and has no fields", function,
+            cx_fatal("%s: handle %llu must not be written, because it is frozen", function,
                      (unsigned long long)object);
+        if (cx_weak_is_type(api_type(payload)->id))
+            cx_fatal("%s: handle %llu is a weak reference or an ephemeron, which has no fields",
+                     function, (unsigned long long)object);
     }
     return cx_a64_at(payload + offset);
 }
@@ -166,7 +172,8 @@ void coex_gc_freeze(coex_handle object)
     cx_thread_need_managed("coex_gc_freeze");
     void *payload = api_object("coex_gc_freeze", object);
     if ((api_type(payload)->flags & COEX_GC_MUTABLE) == 0)
-        cx_fatal("coex_gc_freeze: type '%.60s' is not MUTABLE", api_type(payload)->descriptor->name);
+        cx_fatal("coex_gc_freeze: type '%.60s' must be MUTABLE",
+                 api_type(payload)->descriptor->name);
     cx_a64_or_release(cx_a64_at(cx_header_of(payload)), (uint64_t)CX_HEADER_FROZEN << COEX_GC_FLAGS_SHIFT);
 }
 
@@ -181,9 +188,11 @@ static void api_make_room(struct cx_thread *self, uint64_t slots)
         for (uint64_t at = (uint64_t)(self->words.top - self->shadow->base); at > 0; depth++)
             at = cx_shadow_frame_before(self->shadow, at);
         bool coroutine = self->shadow->range.base == NULL;
-        cx_fatal("shadow stack overflow: thread %llu has %llu frames and needs %llu more of %s=%llu",
-                 (unsigned long long)cx_a64_load_relaxed(&self->os_id), (unsigned long long)depth - 1,
-                 (unsigned long long)slots + 1, coroutine ? "its coroutine stack, slots" : "shadow_stack_slots",
+        cx_fatal("shadow stack overflow: thread %llu has %llu frames and needs %llu more words of "
+                 "%s=%llu",
+                 (unsigned long long)cx_a64_load_relaxed(&self->os_id),
+                 (unsigned long long)depth - 1, (unsigned long long)slots + 1,
+                 coroutine ? "its coroutine stack, slots" : "shadow_stack_slots",
                  coroutine ? (unsigned long long)(self->shadow->end - self->shadow->base)
                            : (unsigned long long)cx_world.config.shadow_stack_slots);
     }
@@ -219,7 +228,8 @@ coex_handle *coex_gc_enter_frame_with(uint64_t num_slots, uint64_t count, const 
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_enter_frame_with");
     if (count > num_slots)
-        cx_fatal("coex_gc_enter_frame_with: %llu handles for %llu slots", (unsigned long long)count, (unsigned long long)num_slots);
+        cx_fatal("coex_gc_enter_frame_with: `count` is %llu, but the frame has only %llu slots",
+                 (unsigned long long)count, (unsigned long long)num_slots);
     api_make_room(self, num_slots);
     coex_handle *slots = api_push(self, num_slots);
     for (uint64_t i = 0; i < count; i++) slots[i] = api_value("coex_gc_enter_frame_with", handles[i]);
@@ -253,7 +263,7 @@ void coex_gc_pop_frame(coex_gc_frame *frame)
     if (CX_CHECKED) {
         uint64_t top = cx_shadow_frame_before(self->shadow, (uint64_t)(self->words.top - self->shadow->base));
         if (top == 0 || header != &self->shadow->base[top])
-            cx_fatal("coex_gc_pop_frame: frame %p is not the top frame", (void *)frame);
+            cx_fatal("coex_gc_pop_frame: `frame` %p is not the top frame", (void *)frame);
     }
     api_return_to(self, header);
 }
@@ -263,7 +273,8 @@ void coex_gc_unwind_to(coex_handle *slots)
     struct cx_thread *self = cx_thread_need_managed("coex_gc_unwind_to");
     coex_handle *header = slots != NULL ? slots - 1 : NULL;
     if (header < self->shadow->base || header >= self->words.top || !cx_shadow_is_header(*header))
-        cx_fatal("coex_gc_unwind_to: slots %p do not begin a frame of this thread", (void *)slots);
+        cx_fatal("coex_gc_unwind_to: `slots` %p does not begin a frame of this thread",
+                 (void *)slots);
     self->in_handler = false; /* if an out_of_memory handler is left by it */
     /* The frame ends where the next one begins: slots that coex_gc_root appended stay. */
     coex_handle *top = slots;
@@ -293,8 +304,9 @@ void coex_gc_set_root(coex_handle **locals, uint64_t index, coex_handle value)
 int coex_gc_add_global_root(coex_handle *where)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_add_global_root");
-    return where != NULL ? cx_roots_add_self(self, where)
-                         : cx_error_set(COEX_GC_EINVAL, "coex_gc_add_global_root: there is no cell NULL");
+    return where != NULL
+               ? cx_roots_add_self(self, where)
+               : cx_error_set(COEX_GC_EINVAL, "coex_gc_add_global_root: `where` must not be NULL");
 }
 
 void coex_gc_remove_global_root(coex_handle *where)
@@ -348,8 +360,8 @@ coex_handle coex_gc_spawn_attach(coex_gc_spawn *spawn)
     api_need_runtime("coex_gc_spawn_attach");
     struct cx_thread *thread = (struct cx_thread *)(void *)spawn;
     if (spawn == NULL || !cx_spawn_attach(thread))
-        cx_fatal("coex_gc_spawn_attach: the thread is registered already, or the record was attached or cancelled before, or is of "
-                 "a runtime that was shut down");
+        cx_fatal("coex_gc_spawn_attach: this thread is already registered, or `spawn` is NULL, was "
+                 "already attached or cancelled, or belongs to a runtime that was shut down");
     return thread->shadow->base[1];
 }
 
@@ -357,7 +369,7 @@ void coex_gc_spawn_cancel(coex_gc_spawn *spawn)
 {
     api_need_runtime("coex_gc_spawn_cancel");
     if (spawn == NULL || !cx_spawn_cancel((struct cx_thread *)(void *)spawn))
-        cx_fatal("coex_gc_spawn_cancel: the record was attached or cancelled before");
+        cx_fatal("coex_gc_spawn_cancel: `spawn` is NULL, or was already attached or cancelled");
 }
 
 /* -------------------------------------------------------------- collecting */
@@ -399,7 +411,7 @@ void coex_gc_set_trigger_threshold(uint64_t allocations)
 bool coex_gc_step(uint64_t microseconds)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_step");
-    if (!cx_collector_steps()) cx_fatal("coex_gc_step: there is a GC thread (gc_threads=1)");
+    if (!cx_collector_steps()) cx_fatal("coex_gc_step: there is a GC thread; set gc_threads to 0");
     if (cx_thread_is_pending(self)) cx_safepoint_poll_self(self);
     return cx_collector_step(self, microseconds * 1000);
 }
@@ -462,7 +474,7 @@ coex_gc_stack *coex_gc_stack_create(uint64_t slots)
 coex_gc_stack *coex_gc_stack_switch(coex_gc_stack *to)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_stack_switch");
-    if (to == NULL) cx_fatal("coex_gc_stack_switch: there is no stack NULL");
+    if (to == NULL) cx_fatal("coex_gc_stack_switch: `to` must not be NULL");
     return (coex_gc_stack *)(void *)cx_coroutine_switch_self(self, (struct cx_shadow *)(void *)to);
 }
 
@@ -471,7 +483,8 @@ void coex_gc_stack_destroy(coex_gc_stack *stack)
     struct cx_thread *self = cx_thread_need_managed("coex_gc_stack_destroy");
     struct cx_shadow *shadow = (struct cx_shadow *)(void *)stack;
     if (stack == NULL || shadow->range.base != NULL)
-        cx_fatal("coex_gc_stack_destroy: %p was not made by coex_gc_stack_create", (void *)stack);
+        cx_fatal("coex_gc_stack_destroy: `stack` %p was not created by coex_gc_stack_create",
+                 (void *)stack);
     cx_coroutine_destroy_self(self, shadow);
 }
 
@@ -486,7 +499,7 @@ static coex_handle api_new_weak(struct cx_thread *self, uint32_t type, uint64_t 
     ((coex_handle *)payload)[0] = first;
     if (size > 8) ((coex_handle *)payload)[1] = second;
     if (!cx_weak_add(handle)) {
-        cx_error_set(COEX_GC_ENOMEM, "no memory for another weak reference");
+        cx_error_set(COEX_GC_ENOMEM, "allocation failed: no memory for another weak reference");
         return 0;
     }
     return handle;
@@ -509,7 +522,9 @@ coex_handle coex_gc_ephemeron_new(coex_handle key, coex_handle value)
 static coex_handle *api_cells(const char *function, coex_handle h, uint32_t type)
 {
     coex_handle *payload = api_object(function, h);
-    if (cx_header_type(cx_header_read(payload)) != type) cx_fatal("%s: handle %llu is not one", function, (unsigned long long)h);
+    if (cx_header_type(cx_header_read(payload)) != type)
+        cx_fatal("%s: handle %llu is not %s", function, (unsigned long long)h,
+                 type == cx_weak_type() ? "a weak reference" : "an ephemeron");
     return payload;
 }
 

@@ -15,7 +15,9 @@ static void fastpath_check_object(const char *function, coex_handle object)
 {
     if (!CX_CHECKED) return;
     cx_thread_need_managed(function);
-    if (coex_is_immediate(object)) cx_fatal("%s: %#llx is an immediate, not an object", function, (unsigned long long)object);
+    if (coex_is_immediate(object))
+        cx_fatal("%s: %#llx is an immediate, not a handle of an object", function,
+                 (unsigned long long)object);
     if (!cx_handle_is_object(&cx_world.handles, object)) cx_fatal("%s: %s", function, cx_thread_stale_text(object));
     if (cx_event_wants(&cx_world.events, 4)) cx_world.events.tell(CX_DETAIL_USED, object, (uintptr_t)function);
 }
@@ -32,11 +34,12 @@ static void fastpath_check_field(const char *function, coex_handle object, uint6
     fastpath_check_object(function, object);
     if (!CX_CHECKED) return;
     if (cx_weak_is_type(coex_gc_type_of(object)))
-        cx_fatal("%s: handle %llu is a weak reference or an ephemeron, and has no fields", function, (unsigned long long)object);
+        cx_fatal("%s: handle %llu is a weak reference or an ephemeron, which has no fields",
+                 function, (unsigned long long)object);
     uint64_t size = coex_gc_size(object);
     if (offset % 8 != 0 || offset + 8 > size || offset + 8 < offset)
-        cx_fatal("%s: offset %llu is not a word of an object of %llu bytes", function, (unsigned long long)offset,
-                 (unsigned long long)size);
+        cx_fatal("%s: `offset` %llu is not a word of an object of %llu bytes", function,
+                 (unsigned long long)offset, (unsigned long long)size);
 }
 
 coex_handle coex_gc_alloc(uint64_t size, uint32_t type_id)
@@ -81,7 +84,8 @@ void coex_gc_store(coex_handle object, uint64_t offset, coex_handle value)
     if (CX_CHECKED) {
         const uint64_t *header = cx_header_of(cx_handle_payload(&cx_world.handles, object));
         if (cx_header_has(cx_a64_load_relaxed(cx_a64_at(header)), CX_HEADER_FROZEN))
-            cx_fatal("coex_gc_store: handle %llu is frozen", (unsigned long long)object);
+            cx_fatal("coex_gc_store: handle %llu must not be written, because it is frozen",
+                     (unsigned long long)object);
     }
     cx_unbarriered_begin_store();
     if (CX_CHECKED && coex_gc_self->barrier != 0)

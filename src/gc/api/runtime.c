@@ -96,7 +96,7 @@ static void runtime_take_down(int parts)
 
 static void runtime_refuse_thread(const struct cx_thread *thread)
 {
-    cx_fatal("coex_gc_shutdown: thread %llu is still registered and in managed code",
+    cx_fatal("coex_gc_shutdown: thread %llu is still in managed mode",
              (unsigned long long)cx_a64_load_relaxed(&thread->os_id));
 }
 
@@ -191,7 +191,7 @@ static int runtime_bring_up(const coex_gc_config *config, const struct cx_observ
     cx_world.observer = observer;
     int code = cx_options_resolve(&cx_world.config, config);
     if (code == COEX_GC_OK && !runtime_ensure_fork_hooks())
-        code = cx_error_set(COEX_GC_ENOMEM, "the system has no room for fork hooks");
+        code = cx_error_set(COEX_GC_ENOMEM, "the operating system has no room for fork handlers");
     cx_a32_store_relaxed(&cx_world.phase, CX_PHASE_IDLE);
     cx_a64_store_relaxed(&cx_world.cycle, 0);
     cx_a64_store_relaxed(&cx_world.max_depth, 0);
@@ -229,8 +229,9 @@ static int runtime_run_hooks(void)
 {
     for (int i = 0; i < runtime_hooks.count; i++) {
         if (runtime_hooks.run[i]()) continue;
-        return cx_error_code() != COEX_GC_OK ? cx_error_code()
-                                             : cx_error_set(COEX_GC_EINVAL, "a function of coex_gc_at_init has failed");
+        return cx_error_code() != COEX_GC_OK
+                   ? cx_error_code()
+                   : cx_error_set(COEX_GC_EINVAL, "coex_gc_at_init: a hook returned false");
     }
     return COEX_GC_OK;
 }
@@ -241,7 +242,9 @@ bool cx_runtime_at_init(bool (*hook)(void))
     bool known = false;
     for (int i = 0; i < runtime_hooks.count; i++) known = known || runtime_hooks.run[i] == hook;
     bool done = known || runtime_hooks.count < RUNTIME_HOOKS;
-    if (!done) cx_error_set(COEX_GC_ELIMIT, "coex_gc_at_init: there are %d functions already", RUNTIME_HOOKS);
+    if (!done)
+        cx_error_set(COEX_GC_ELIMIT, "coex_gc_at_init: no more than %d hooks can be registered",
+                     RUNTIME_HOOKS);
     if (!known && done) {
         done = !cx_runtime_is_up() || hook();
         if (done) runtime_hooks.run[runtime_hooks.count++] = hook;
@@ -255,7 +258,10 @@ bool cx_runtime_at_init(bool (*hook)(void))
 int cx_runtime_init(const coex_gc_config *config, const struct cx_observer *observer)
 {
     cx_mutex_lock(&cx_world.life);
-    int code = cx_runtime_is_up() ? cx_error_set(COEX_GC_EALREADY, "the runtime is initialised already") : runtime_bring_up(config, observer);
+    int code = cx_runtime_is_up()
+                   ? cx_error_set(COEX_GC_EALREADY,
+                                  "coex_gc_init_with: the runtime is already initialised")
+                   : runtime_bring_up(config, observer);
     if (code == COEX_GC_OK) {
         code = cx_thread_attach_self_locked() ? runtime_run_hooks() : cx_error_code();
         if (code != COEX_GC_OK) {

@@ -217,9 +217,11 @@ static enum alloc_outcome alloc_patiently(struct cx_thread *self, const struct a
 static coex_handle alloc_refuse(enum alloc_outcome outcome, const struct alloc_request *request)
 {
     if (outcome == ALLOC_NO_HANDLES)
-        cx_error_set(COEX_GC_ELIMIT, "all %llu handles are in use", (unsigned long long)cx_world.handles.max);
+        cx_error_set(COEX_GC_ELIMIT, "allocation failed: all %llu handles are in use",
+                     (unsigned long long)cx_world.handles.max);
     else
-        cx_error_set(cx_world.config.heap_limit != 0 ? COEX_GC_ELIMIT : COEX_GC_ENOMEM, "no room for an object of %llu bytes",
+        cx_error_set(cx_world.config.heap_limit != 0 ? COEX_GC_ELIMIT : COEX_GC_ENOMEM,
+                     "allocation failed: no memory for an object of %llu bytes",
                      (unsigned long long)request->size);
     return 0;
 }
@@ -229,10 +231,10 @@ static coex_handle alloc_refuse(enum alloc_outcome outcome, const struct alloc_r
 static bool alloc_describe(struct alloc_request *request, uint64_t size, uint32_t type_id)
 {
     const struct cx_type *type = cx_type_find(&cx_world.types, type_id);
-    if (type == NULL) cx_fatal("coex_gc_alloc: there is no type %u", type_id);
+    if (type == NULL) cx_fatal("coex_gc_alloc: type id %u is not registered", type_id);
     if (type->size != 0 && type->size != size)
-        cx_fatal("coex_gc_alloc: type '%.60s' has %llu bytes, %llu were asked for", type->descriptor->name,
-                 (unsigned long long)type->size, (unsigned long long)size);
+        cx_fatal("coex_gc_alloc: `size` is %llu, but type '%.60s' has a fixed size of %llu bytes",
+                 (unsigned long long)size, type->descriptor->name, (unsigned long long)type->size);
     uint64_t prefix = cx_type_prefix(type);
     *request = (struct alloc_request){.type = type, .size = size, .prefix = prefix, .bytes = cx_round8(size + prefix)};
     return size < CX_MAX_OBJECT;

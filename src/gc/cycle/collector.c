@@ -239,7 +239,8 @@ static void collector_ask_locked(struct cx_collector *collector)
     if (collector->pending || collector->stopping) return;
     collector->pending = true;
     cx_a32_store_relaxed(&cx_world.collecting, 1);
-    if (!collector_start_thread(collector)) cx_fatal("no GC thread could be started after a fork");
+    if (!collector_start_thread(collector))
+        cx_fatal("fork: the GC thread of the child could not be started");
     cx_cond_signal(&collector->asked);
 }
 

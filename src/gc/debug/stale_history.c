@@ -72,7 +72,8 @@ static void stale_say_history(struct stale_line *line, const struct cx_stale_his
     uint32_t since =
         (cx_stale_history_generation(history, cx_index_of(handle)) - cx_generation_of(handle)) & ((1u << CX_GENERATION_BITS) - 1);
     if (CX_CHECKED && since != 1) {
-        stale_say(line, ": it was freed before cycle %llu, and given out again", (unsigned long long)(death >> 20));
+        stale_say(line, ": it was freed before cycle %llu, and the handle was reused",
+                  (unsigned long long)(death >> 20));
         return;
     }
     const struct cx_type *type = cx_type_find(types, (uint32_t)(death & (COEX_GC_MAX_TYPES - 1)));
@@ -91,8 +92,8 @@ const char *cx_stale_history_text(const struct cx_stale_history *history, const 
     if (handle >= CX_HANDLE_LIMIT)
         stale_say(&line, "%#llx names no object", (unsigned long long)handle);
     else if (generation != 0)
-        stale_say(&line, "handle %llu (its object number %u) names no object", (unsigned long long)cx_index_of(handle),
-                  generation + 1);
+        stale_say(&line, "handle %llu (generation %u) names no object",
+                  (unsigned long long)cx_index_of(handle), generation);
     else
         stale_say(&line, "handle %llu names no object", (unsigned long long)handle);
     stale_say_history(&line, history, types, handle);

@@ -29,7 +29,9 @@ static struct unbarriered_note *unbarriered_note_at(uint64_t *value) { return (s
 int cx_unbarriered_init(void)
 {
     cx_mutex_init(&unbarriered_state.lock, CX_RANK_UNBARRIERED);
-    if (cx_unbarriered_is_on() && !cx_hash_table_init(&unbarriered_state.notes)) return cx_error_set(COEX_GC_ENOMEM, "no memory for barriers=1");
+    if (cx_unbarriered_is_on() && !cx_hash_table_init(&unbarriered_state.notes))
+        return cx_error_set(COEX_GC_ENOMEM,
+                            "COEX_GC_DEBUG=barriers: no memory for the table of stores");
     return COEX_GC_OK;
 }
 
@@ -55,7 +57,7 @@ static struct unbarriered_note *unbarriered_with_room(struct unbarriered_note *n
     if (note != NULL && note->count < note->room) return note;
     room = note != NULL ? note->room * 2 + 2 : room;
     struct unbarriered_note *larger = cx_os_allocate(sizeof *larger + room * sizeof larger->field[0]);
-    if (larger == NULL) cx_fatal("barriers=1: no memory for its notes");
+    if (larger == NULL) cx_fatal("COEX_GC_DEBUG=barriers: no memory for the notes of the stores");
     larger->room = room;
     if (note != NULL) {
         larger->count = note->count;
@@ -144,7 +146,7 @@ static void unbarriered_look_at(coex_handle handle, void *payload)
 {
     cx_mutex_lock(&unbarriered_state.lock);
     uint64_t *entry = cx_hash_table_put(&unbarriered_state.notes, unbarriered_key(handle));
-    if (entry == NULL) cx_fatal("barriers=1: no memory for its notes");
+    if (entry == NULL) cx_fatal("COEX_GC_DEBUG=barriers: no memory for the notes of the stores");
     struct unbarriered_view view = {.payload = payload, .note = unbarriered_note_at(entry)};
     if (view.note != NULL) {
         cx_mark_each_reference(payload, unbarriered_compare, &view);

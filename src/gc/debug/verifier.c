@@ -57,7 +57,8 @@ void cx_verify_begin_gct(void)
     verify_flush.words = cx_a64_load_acquire(&handles->committed) / 64;
     verify_flush.allocated = cx_os_allocate(verify_flush.words * sizeof(uint64_t));
     verify_flush.fresh = cx_os_allocate(handles->max / 64 * sizeof(cx_a64));
-    if (verify_flush.allocated == NULL || verify_flush.fresh == NULL) cx_fatal("verify: no memory for its bitmaps");
+    if (verify_flush.allocated == NULL || verify_flush.fresh == NULL)
+        cx_fatal("COEX_GC_DEBUG=verify: no memory for the bitmaps of the verifier");
     for (uint64_t i = 0; i < verify_flush.words; i++) verify_flush.allocated[i] = cx_a64_load_acquire(&handles->allocated[i]);
     cx_aptr_store_release(&cx_world.fresh, verify_flush.fresh);
 }

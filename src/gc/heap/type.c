@@ -42,22 +42,29 @@ void cx_types_fini(struct cx_types *types)
 /* Why a descriptor can't be registered, or NULL. */
 static const char *type_fault(const coex_gc_type *type)
 {
-    if (type == NULL || type->name == NULL || type->name[0] == '\0') return "it has no name";
-    if (type->size > CX_MAX_OBJECT) return "its size is past what an address space holds";
-    if ((type->flags & ~(uint32_t)(COEX_GC_MUTABLE | COEX_GC_REF_ARRAY)) != 0) return "its flags are unknown";
+    if (type == NULL || type->name == NULL || type->name[0] == '\0')
+        return "`name` must not be NULL or empty";
+    if (type->size > CX_MAX_OBJECT) return "`size` exceeds the address space";
+    if ((type->flags & ~(uint32_t)(COEX_GC_MUTABLE | COEX_GC_REF_ARRAY)) != 0)
+        return "`flags` has unknown flags";
     if (type->align != 0 && type->align != 8 && type->align != 16 && type->align != 32 && type->align != 64)
-        return "its align is not 0, 8, 16, 32 or 64";
+        return "`align` must be 0, 8, 16, 32 or 64";
     if (type->trace != NULL && (type->ref_count != 0 || (type->flags & COEX_GC_REF_ARRAY) != 0))
-        return "it has a trace function and also offsets or an array";
-    if (type->ref_count != 0 && type->ref_offsets == NULL) return "it counts reference fields and lists none";
-    if (type->ref_names != NULL && type->ref_count == 0) return "it names reference fields and has none";
-    if ((type->flags & COEX_GC_REF_ARRAY) != 0 && type->array_offset % 8 != 0) return "its array offset is not a multiple of 8";
+        return "a type with `trace` must not have `ref_offsets` or COEX_GC_REF_ARRAY";
+    if (type->ref_count != 0 && type->ref_offsets == NULL)
+        return "`ref_offsets` must not be NULL if `ref_count` is not 0";
+    if (type->ref_names != NULL && type->ref_count == 0)
+        return "`ref_names` must be NULL if `ref_count` is 0";
+    if ((type->flags & COEX_GC_REF_ARRAY) != 0 && type->array_offset % 8 != 0)
+        return "`array_offset` must be a multiple of 8";
     if ((type->flags & COEX_GC_REF_ARRAY) != 0 && type->size != 0 && type->array_offset > type->size)
-        return "its array starts past its size";
+        return "`array_offset` must not exceed `size`";
     for (uint32_t i = 0; i < type->ref_count; i++) {
-        if (type->ref_offsets[i] % 8 != 0) return "a reference offset is not a multiple of 8";
-        if (type->size != 0 && (uint64_t)type->ref_offsets[i] + 8 > type->size) return "a reference offset is past its size";
-        if (type->ref_names != NULL && type->ref_names[i] == NULL) return "a reference field has no name";
+        if (type->ref_offsets[i] % 8 != 0) return "each of `ref_offsets` must be a multiple of 8";
+        if (type->size != 0 && (uint64_t)type->ref_offsets[i] + 8 > type->size)
+            return "each of `ref_offsets` must lie inside `size`";
+        if (type->ref_names != NULL && type->ref_names[i] == NULL)
+            return "each of `ref_names` must not be NULL";
     }
     return NULL;
 }
@@ -143,18 +150,19 @@ static uint32_t type_add_locked(struct cx_types *types, coex_gc_type *copy)
     uint32_t id = cx_a32_load_relaxed(&types->count) + 1;
     size_t bytes = (size_t)(id + 1) * sizeof(struct cx_type);
     if (id >= COEX_GC_MAX_TYPES || bytes > types->range.reserved) {
-        cx_error_set(COEX_GC_ELIMIT, "there are %u types already", id - 1);
+        cx_error_set(COEX_GC_ELIMIT,
+                     "coex_gc_register_type: no more than %u types can be registered", id - 1);
         return 0;
     }
     size_t ahead = types->range.committed * 2;
     if (bytes > types->range.committed &&
         !cx_range_commit(&types->range, ahead > bytes && ahead <= types->range.reserved ? ahead : bytes)) {
-        cx_error_set(COEX_GC_ENOMEM, "no memory for another type");
+        cx_error_set(COEX_GC_ENOMEM, "coex_gc_register_type: no memory for another type");
         return 0;
     }
     struct cx_type *type = &((struct cx_type *)(void *)types->range.base)[id];
     if (!type_digest(type, copy)) {
-        cx_error_set(COEX_GC_ENOMEM, "no memory for another type");
+        cx_error_set(COEX_GC_ENOMEM, "coex_gc_register_type: no memory for another type");
         return 0;
     }
     type->id = id;
@@ -168,12 +176,12 @@ uint32_t cx_types_register(struct cx_types *types, const coex_gc_type *descripto
     const char *fault = type_fault(descriptor);
     if (fault != NULL) {
         const char *name = descriptor != NULL && descriptor->name != NULL ? descriptor->name : "";
-        cx_error_set(COEX_GC_ETYPE, "type '%.60s' refused: %s", name, fault);
+        cx_error_set(COEX_GC_ETYPE, "coex_gc_register_type: type '%.60s': %s", name, fault);
         return 0;
     }
     coex_gc_type *copy = type_copy(descriptor);
     if (copy == NULL) {
-        cx_error_set(COEX_GC_ENOMEM, "no memory for another type");
+        cx_error_set(COEX_GC_ENOMEM, "coex_gc_register_type: no memory for another type");
         return 0;
     }
     cx_mutex_lock(&types->lock);

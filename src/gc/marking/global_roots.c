@@ -51,7 +51,9 @@ int cx_roots_add_self(struct cx_thread *self, coex_handle *where)
     cx_mutex_lock(&roots->lock);
     bool added = cx_hash_table_put(&roots->cells, (uint64_t)(uintptr_t)where) != NULL;
     cx_mutex_unlock(&roots->lock);
-    if (!added) return cx_error_set(COEX_GC_ENOMEM, "no memory for another global root");
+    if (!added)
+        return cx_error_set(COEX_GC_ENOMEM,
+                            "coex_gc_add_global_root: no memory for another global root");
     cx_barrier_root_added_self(self, cx_a64_load_acquire(cx_a64_at(where)));
     return COEX_GC_OK;
 }
@@ -78,7 +80,7 @@ bool cx_roots_pin_self(struct cx_thread *self, coex_handle handle)
     }
     cx_mutex_unlock(&roots->lock);
     if (count == NULL) {
-        cx_error_set(COEX_GC_ENOMEM, "no memory for another pin");
+        cx_error_set(COEX_GC_ENOMEM, "coex_gc_pin: no memory for another pin");
         return false;
     }
     cx_barrier_root_added_self(self, handle);

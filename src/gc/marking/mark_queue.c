@@ -10,7 +10,7 @@ int cx_mark_queue_init(struct cx_mark_queue *queue, struct cx_handles *handles)
     *queue = (struct cx_mark_queue){.handles = handles, .most_chunks = UINT64_MAX};
     /* Room for every handle once; more never helps, since the bitmap takes what does not fit. */
     if (!cx_range_reserve(&queue->range, (size_t)handles->max * 8 + CX_CHUNK_BYTES, (size_t)1 << 20))
-        return cx_error_set(COEX_GC_ENOMEM, "no address space for grey handles");
+        return cx_error_set(COEX_GC_ENOMEM, "no address space for the mark queue");
     cx_mutex_init(&queue->lock, CX_RANK_MARK_QUEUE);
     return COEX_GC_OK;
 }

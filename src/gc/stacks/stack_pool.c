@@ -53,7 +53,7 @@ static struct cx_shadow *stack_take_record_locked(struct cx_stacks *stacks)
     }
     uint32_t number = cx_a32_load_relaxed(&stacks->count);
     if (!stack_commit(&stacks->range, (size_t)(number + 1) * sizeof(struct cx_shadow))) {
-        cx_error_set(COEX_GC_ENOMEM, "there are %u shadow stacks already", number);
+        cx_error_set(COEX_GC_ENOMEM, "no room for more than %u shadow stacks", number);
         return NULL;
     }
     struct cx_shadow *stack = cx_stack_at(stacks, number);
@@ -111,7 +111,8 @@ struct cx_shadow *cx_stack_create(struct cx_stacks *stacks, uint64_t slots, uint
     coex_handle *words = stack != NULL && (uint64_t)1 << size_class > slots ? stack_take_words_locked(stacks, size_class) : NULL;
     if (stack != NULL && words == NULL) {
         stack_give_record_locked(stacks, stack);
-        cx_error_set(COEX_GC_ENOMEM, "no room for a stack of %llu slots", (unsigned long long)slots);
+        cx_error_set(COEX_GC_ENOMEM, "coex_gc_stack_create: no room for a stack of %llu slots",
+                     (unsigned long long)slots);
     }
     size_t place = words != NULL ? (size_t)((char *)words - stacks->arena.base) : 0;
     bool checked = stacks->copies.base != NULL && place + ((size_t)sizeof *words << size_class) <= stacks->copies.committed;

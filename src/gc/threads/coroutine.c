@@ -20,7 +20,8 @@ static void coroutine_claim(struct cx_shadow *to, const char *function)
     uint32_t state = CX_SHADOW_SUSPENDED;
     for (unsigned spins = 0; !cx_a32_cas_acq_rel(&to->state, &state, CX_SHADOW_ACTIVE); spins++) {
         if (state != CX_SHADOW_CLAIMED)
-            cx_fatal("%s: stack %p is not suspended: a thread is on it, or it was destroyed", function, (void *)to);
+            cx_fatal("%s: stack %p must be suspended, but a thread uses it or it was destroyed",
+                     function, (void *)to);
         state = CX_SHADOW_SUSPENDED;
         cx_cpu_relax();
         if (spins > 1000) cx_os_sleep_ns(20000); /* the collector has lost its core */
@@ -60,7 +61,8 @@ struct cx_shadow *cx_coroutine_switch_self(struct cx_thread *self, struct cx_sha
 {
     struct cx_shadow *from = self->shadow;
     if (to == from) return from;
-    if (to->range.base != NULL && to != self->home) cx_fatal("coex_gc_stack_switch: stack %p is another thread's own", (void *)to);
+    if (to->range.base != NULL && to != self->home)
+        cx_fatal("coex_gc_stack_switch: stack %p is the own stack of another thread", (void *)to);
     coroutine_claim(to, "coex_gc_stack_switch");
     coroutine_leave(self, from);
     coroutine_enter(self, to);

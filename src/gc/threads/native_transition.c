@@ -89,7 +89,8 @@ void cx_transition_leave_managed_self(struct cx_thread *self)
     coex_handle *slots = self->words.top - 2;
     if (self->native_depth != 0 || slots < self->shadow->base + 2 || slots[1] != COEX_IMMEDIATE(TRANSITION_MARK) ||
         slots[-1] != COEX_GC_FRAME_HEADER(2))
-        cx_fatal("coex_gc_leave_managed: frames are left over, or there was no coex_gc_enter_managed");
+        cx_fatal("coex_gc_leave_managed: frames have not been left, or there is no matching "
+                 "coex_gc_enter_managed");
     uint32_t depth = (uint32_t)coex_immediate_bits(*slots);
     coex_fast_leave_frame(slots);
     if (depth != 0) {

@@ -30,7 +30,7 @@ static bool lifecycle_bind(struct cx_thread *thread)
 {
     cx_thread_bind_self(thread);
     if (cx_os_at_thread_exit(lifecycle_exit_hook, thread)) return true;
-    cx_error_set(COEX_GC_ETHREAD, "the system has no room for a thread-exit hook");
+    cx_error_set(COEX_GC_ETHREAD, "the operating system has no room for a thread-exit hook");
     return false;
 }
 

@@ -90,7 +90,7 @@ static struct cx_thread *thread_take_record_locked(struct cx_registry *registry)
     uint32_t number = cx_a32_load_relaxed(&registry->count);
     size_t need = (size_t)(number + 1) * sizeof(struct cx_thread);
     if (number == CX_MAX_THREADS || !cx_range_commit(&registry->range, need)) {
-        cx_error_set(COEX_GC_ETHREAD, "there are %u threads already", number);
+        cx_error_set(COEX_GC_ETHREAD, "no room for more than %u threads", number);
         return NULL;
     }
     struct cx_thread *thread = cx_registry_at(registry, number);

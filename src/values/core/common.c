@@ -23,15 +23,15 @@ const char *coex_status_string(coex_status status)
     static const char *const text[] = {
         [COEX_STATUS_OK] = "no error",
         [COEX_STATUS_MEMORY] = "out of memory",
-        [COEX_STATUS_KIND] = "a value of another kind than this takes",
-        [COEX_STATUS_RANGE] = "an index or a range outside of the value",
-        [COEX_STATUS_TEXT] = "not valid text",
-        [COEX_STATUS_SIZE] = "larger than such a value can be",
-        [COEX_STATUS_STALE] = "a builder or an iterator that can't be used any more",
-        [COEX_STATUS_MISSING] = "no such key",
+        [COEX_STATUS_KIND] = "an argument has the wrong kind",
+        [COEX_STATUS_RANGE] = "an index, a range or a number is out of range",
+        [COEX_STATUS_TEXT] = "the text is not valid",
+        [COEX_STATUS_SIZE] = "the value would be too large",
+        [COEX_STATUS_STALE] = "the builder, reader or writer does not accept this call any more",
+        [COEX_STATUS_MISSING] = "the key does not exist",
         [COEX_STATUS_CLOSED] = "the channel is closed",
-        [COEX_STATUS_TIMEOUT] = "time ran out",
-        [COEX_STATUS_SYSTEM] = "the operating system refused",
+        [COEX_STATUS_TIMEOUT] = "the time limit has passed",
+        [COEX_STATUS_SYSTEM] = "a file, a source or a sink failed",
     };
     return (size_t)status < sizeof text / sizeof text[0] ? text[status] : "unknown status";
 }

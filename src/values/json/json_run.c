@@ -91,7 +91,7 @@ static coex_json_event json_refused(struct json_reader *reader, const char *at)
     coex_status status = coex_last_status();
     const char *message = "out of memory";
     if (status == COEX_STATUS_RANGE) message = "the number does not fit";
-    if (status == COEX_STATUS_TEXT) message = "a key is there twice";
+    if (status == COEX_STATUS_TEXT) message = "duplicate key";
     if (status == COEX_STATUS_SIZE) message = "nested too deeply";
     return cx_json_error(reader, at, status, NULL, message);
 }

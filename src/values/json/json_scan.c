@@ -227,5 +227,5 @@ enum json_found cx_json_scan_number(struct json_scan *scan, const char **at, con
         return JSON_FOUND;
     }
     bool leading = zero && wrong < end && *wrong >= '0' && *wrong <= '9';
-    return json_wrong(scan, at, wrong, leading ? "no digit behind a leading zero" : "a digit");
+    return json_wrong(scan, at, wrong, leading ? "no digit after a leading zero" : "a digit");
 }

@@ -157,10 +157,11 @@ TEST(lock_taken_out_of_rank_is_reported_in_checked_builds)
     cx_mutex_unlock(&low);
     cx_mutex_unlock(&high);
     if (!test_is_checked()) return;
-    char line[60];
-    snprintf(line, sizeof line, "lock of rank %d taken while ranks %#x are held", CX_RANK_REGISTRY, 1u << CX_RANK_HEAP);
+    char line[100];
+    snprintf(line, sizeof line, "a lock of rank %d must not be taken while the ranks %#x are held",
+             CX_RANK_REGISTRY, 1u << CX_RANK_HEAP);
     expect_abort(take_in_falling_rank, NULL, line);
-    expect_abort(assert_held_without, NULL, "should be held here and is not");
+    expect_abort(assert_held_without, NULL, "must be held here");
 }
 
 TEST(wait_with_a_time_limit_returns_when_it_is_over)

@@ -221,5 +221,5 @@ static void shut_down_after_leave(void *unused)
 TEST(a_shutdown_that_finds_a_thread_back_in_managed_code_says_so)
 {
     if (!test_is_checked()) return;
-    expect_abort(shut_down_after_leave, NULL, "is still registered and in managed code");
+    expect_abort(shut_down_after_leave, NULL, "is still in managed mode");
 }
