@@ -37,7 +37,7 @@
  *          coex_gc_enter_managed, coex_gc_leave_managed
  *        - coex_gc_safepoint, coex_gc_step, coex_gc_collect, coex_gc_wait_for_completion,
  *          coex_gc_finalize, coex_gc_spawn_prepare, and coex_gc_mutex_lock if it has to wait
- *        - every other function whose comment says "A safepoint."
+ *        - every other function whose comment, or the comment of its section, says so
  *      All other functions are never safepoints, above all these:
  *        - the end of a frame: coex_gc_leave_frame, coex_gc_pop_frame, coex_gc_unwind_to
  *        - writes of slots: coex_gc_root, coex_gc_set_slot, coex_gc_set_root
