@@ -300,7 +300,7 @@ static int profile_write_copy(const struct cx_profile_copy *copy, const char *pa
 int coex_gc_profile_write(const char *path)
 {
     if (!cx_runtime_is_up()) return cx_error_set(COEX_GC_ESTATE, "coex_gc_profile_write: the runtime is not initialised");
-    if (path == NULL || path[0] == '\0') return cx_error_set(COEX_GC_EINVAL, "a profile needs the name of a file");
+    if (path == NULL || path[0] == '\0') return cx_error_set(COEX_GC_EINVAL, "coex_gc_profile_write: `path` must be the name of a file");
     struct cx_thread *self = cx_thread_self();
     struct cx_profile_copy copy = {0};
     int before = cx_os_hold_cancellation();
