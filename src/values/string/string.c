@@ -78,7 +78,7 @@ void cx_string_unpin(struct cx_string_work *work)
     while (work->count != 0) cx_string_release(work);
 }
 
-char *cx_string_move(struct cx_string_work *work, char *to, const char *from, uint64_t bytes)
+char *cx_string_move_long(struct cx_string_work *work, char *to, const char *from, uint64_t bytes)
 {
     while (work->polls && bytes != 0) {
         uint64_t piece = cx_string_piece(bytes);

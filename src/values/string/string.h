@@ -20,6 +20,7 @@
 #include "values/core/common.h"
 
 #include <coex/values/string.h>
+#include <string.h>
 
 /* ------------------------------------------------- for all collections */
 
@@ -194,7 +195,14 @@ static inline void cx_string_did(struct cx_string_work *work, uint64_t bytes)
 static inline uint64_t cx_string_piece(uint64_t left) { return left < CX_VALUE_PIECE ? left : CX_VALUE_PIECE; }
 
 /* Copies in pieces, with a poll after each. What is in the heap of both is held. Returns the end of what it wrote. */
-char *cx_string_move(struct cx_string_work *work, char *to, const char *from, uint64_t bytes);
+char *cx_string_move_long(struct cx_string_work *work, char *to, const char *from, uint64_t bytes);
+static inline char *cx_string_move(struct cx_string_work *work, char *to, const char *from, uint64_t bytes)
+{
+    if (COEX_UNLIKELY(bytes > CX_VALUE_PIECE)) return cx_string_move_long(work, to, from, bytes);
+    if (bytes != 0) memcpy(to, from, bytes);
+    cx_string_did(work, bytes);
+    return to + bytes;
+}
 
 /* As memcmp. */
 int cx_string_order(struct cx_string_work *work, const char *a, const char *b, uint64_t bytes);
