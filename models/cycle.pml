@@ -99,6 +99,7 @@
  *   ASSIST     threads help to mark                                WEAK      a weak cell (weak.pml)
  *   STACKS     a coroutine's stack (stacks.pml)                    FINALIZERS=set   objects with a finalizer (weak.pml)
  *   SLOTS      coex_gc_set_slot                                    CARRY     a switch of stacks takes a handle along
+ *   RUNS       lines of blocks that nobody owns (BLOCKS)
  * Variants
  *   EXCHANGE   a store is an exchange, and shades afterwards       BLACK_FROM_SYNC   a thread goes black at SYNC already
  * Smaller worlds
@@ -167,6 +168,7 @@
 #define NATIVE_HANDLES     130   /* the collector leaves a native thread its handles at ROOTS, and they are not born */
 #define NATIVE_WHITE       131   /* ... gives them back when they are born already */
 #define NATIVE_CLEAR_FIRST 132   /* ... announces the word, and then clears allocated */
+#define RUN_HELD           134   /* a line taken from a block that nobody owns does not become HELD */
 #define NATIVE_BLOCK       133   /* the collector leaves a native thread its hole at ROOTS, and it is not HELD */
 /* lines */
 #define ROOTS_HOLE          70   /* at ROOTS, a thread's hole does not become HELD */
@@ -709,6 +711,16 @@ inline take_hole()
        if :: IN(partial, v) -> partial = partial & ~(1 << v) :: else -> line_free = line_free | LINES_OF(v) fi;
        block_state[v] = OWNED; block[me] = v; v = 0;
        printf("T%d: takes block %d\n", me, block[me]) }
+#ifdef RUNS
+  /* INV-HEAP-6: a line of a block that nobody owns and that stays so, taken and HELD under the heap's lock. */
+  :: atomic { hole[me] == 0 && partial != 0 ->
+       if :: IN(partial, 1) -> v = 1 :: BLOCKS > 1 && IN(partial, BLOCKS) -> v = BLOCKS fi;
+       hole[me] = LOWEST_LINE(line_free & LINES_OF(v));
+       line_free = line_free & ~LINE(hole[me]);
+       if :: (line_free & LINES_OF(v)) == 0 -> partial = partial & ~(1 << v); block_state[v] = USED :: else fi;
+       if :: colour[me] == BLACK && !without(RUN_HELD) -> line_held = line_held | LINE(hole[me]) :: else fi;
+       printf("T%d: takes line %d of block %d, which it does not own\n", me, hole[me], v); v = 0; reduce() }
+#endif
   :: atomic { block[me] == 0 && sweep_next != 0 && sweep_next <= BLOCKS -> sweep_claim(v) };       /* sweeps for itself */
      sweep_block(v, x);
      atomic {

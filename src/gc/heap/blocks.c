@@ -15,6 +15,19 @@ enum {
     HEAP_POISON = 0xdd
 };
 
+static void heap_forget_partial_locked(struct cx_heap *heap)
+{
+    for (unsigned i = 0; i < CX_BLOCK_LINES; i++) heap->partial_list[i] = CX_NO_BLOCK;
+    for (unsigned i = 0; i < CX_LINE_WORDS; i++) heap->partial_map[i] = 0;
+}
+
+static bool heap_has_partial_locked(const struct cx_heap *heap)
+{
+    uint64_t some = 0;
+    for (unsigned i = 0; i < CX_LINE_WORDS; i++) some |= heap->partial_map[i];
+    return some != 0;
+}
+
 static uint64_t heap_reservation(uint64_t limit)
 {
     uint64_t roomy = cx_os_physical_memory() * 2;
@@ -39,9 +52,9 @@ int cx_heap_init(struct cx_heap *heap, uint64_t initial, uint64_t limit, bool po
     *heap = (struct cx_heap){.free_list = CX_NO_BLOCK,
                              .clean_list = CX_NO_BLOCK,
                              .free_last = CX_NO_BLOCK,
-                             .partial_list = CX_NO_BLOCK,
                              .limit = limit,
                              .poison = poison};
+    heap_forget_partial_locked(heap);
     uint64_t reserve = heap_reservation(limit);
     if (reserve < initial) reserve = initial;
     if (!cx_range_reserve_part(&heap->range, reserve + CX_BLOCK_BYTES, initial + CX_BLOCK_BYTES, 4))
@@ -91,13 +104,32 @@ static void heap_discharge(struct cx_heap *heap, uint64_t bytes) { cx_a64_sub_re
 
 /* ----------------------------------------------------------------- blocks */
 
+/* Takes a block off the list of those with a longest run of `lines`. */
+static uint32_t heap_unlist_locked(struct cx_heap *heap, unsigned lines)
+{
+    uint32_t block = heap->partial_list[lines];
+    heap->partial_list[lines] = heap->blocks[block].next;
+    if (heap->partial_list[lines] == CX_NO_BLOCK) heap->partial_map[lines / 64] &= ~((uint64_t)1 << (lines % 64));
+    return block;
+}
+
+static void heap_list_locked(struct cx_heap *heap, uint32_t block)
+{
+    unsigned lines = heap->blocks[block].longest;
+    cx_a32_store_release(&heap->blocks[block].state, CX_BLOCK_PARTIAL);
+    heap->blocks[block].next = heap->partial_list[lines];
+    heap->partial_list[lines] = block;
+    heap->partial_map[lines / 64] |= (uint64_t)1 << (lines % 64);
+}
+
+/* The one with the longest run first: an object larger than a line fits it best, and small ones find few borders there. */
 static uint32_t heap_pop_partial_locked(struct cx_heap *heap)
 {
-    uint32_t block = heap->partial_list;
-    if (block != CX_NO_BLOCK) {
-        heap->partial_list = heap->blocks[block].next;
-        cx_a32_store_release(&heap->blocks[block].state, CX_BLOCK_OWNED);
-    }
+    unsigned word = CX_LINE_WORDS;
+    while (word > 0 && heap->partial_map[word - 1] == 0) word--;
+    if (word == 0) return CX_NO_BLOCK;
+    uint32_t block = heap_unlist_locked(heap, word * 64 - 1 - (unsigned)__builtin_clzll(heap->partial_map[word - 1]));
+    cx_a32_store_release(&heap->blocks[block].state, CX_BLOCK_OWNED);
     return block;
 }
 
@@ -177,9 +209,7 @@ static void heap_push_free(struct cx_heap *heap, uint32_t block)
 static void heap_push_partial(struct cx_heap *heap, uint32_t block)
 {
     cx_mutex_lock(&heap->lock);
-    cx_a32_store_release(&heap->blocks[block].state, CX_BLOCK_PARTIAL);
-    heap->blocks[block].next = heap->partial_list;
-    heap->partial_list = block;
+    heap_list_locked(heap, block);
     cx_mutex_unlock(&heap->lock);
 }
 
@@ -190,32 +220,69 @@ void cx_heap_give_up_block(struct cx_heap *heap, uint32_t block)
 
 /* ------------------------------------------------------------------ holes */
 
-bool cx_heap_take_hole(struct cx_heap *heap, uint32_t index, bool black, char **start, char **end)
+/* Counts the runs of free lines of a block, and notes the longest. */
+static uint64_t heap_measure_block(struct cx_block *block)
 {
-    struct cx_block *block = &heap->blocks[index];
-    CX_CHECK("INV-HEAP-1", cx_a32_load_relaxed(&block->state) == CX_BLOCK_OWNED);
-    unsigned word = 0;
-    while (word < CX_LINE_WORDS && block->free[word] == 0) word++;
-    if (word == CX_LINE_WORDS) return false;
-    unsigned from = word * 64 + (unsigned)__builtin_ctzll(block->free[word]);
-    unsigned to = from;
-    /* The run's end: the first clear bit at or after it. */
-    while (to < CX_BLOCK_LINES) {
-        uint64_t taken = ~block->free[to / 64] >> (to % 64);
-        if (taken != 0) {
-            to += (unsigned)__builtin_ctzll(taken);
-            break;
+    uint64_t runs = 0;
+    uint32_t longest = 0, length = 0;
+    for (unsigned word = 0; word < CX_LINE_WORDS; word++) {
+        uint64_t bits = block->free[word];
+        uint64_t before = word > 0 ? block->free[word - 1] >> 63 : 0;
+        runs += (uint64_t)__builtin_popcountll(bits & ~(bits << 1 | before));
+        for (unsigned at = 0; at < 64;) {
+            uint64_t rest = bits >> at;
+            if ((rest & 1) == 0) {
+                length = 0;
+                at += rest == 0 ? 64 - at : (unsigned)__builtin_ctzll(rest);
+                continue;
+            }
+            unsigned ones = ~rest == 0 ? 64 : (unsigned)__builtin_ctzll(~rest);
+            if (ones > 64 - at) ones = 64 - at;
+            length += ones;
+            longest = length > longest ? length : longest;
+            at += ones;
         }
-        to = (to / 64 + 1) * 64;
     }
-    *start = heap_address(heap, index) + ((size_t)from << CX_LINE_SHIFT);
-    *end = heap_address(heap, index) + ((size_t)to << CX_LINE_SHIFT);
-    for (unsigned line = from; line < to;) {
-        unsigned stop = (line / 64 + 1) * 64 < to ? (line / 64 + 1) * 64 : to;
+    block->longest = longest;
+    return runs;
+}
+
+/* The first line, from `from` on, whose bit in the block's free lines is `set`; CX_BLOCK_LINES: none. */
+static unsigned heap_next_line(const struct cx_block *block, unsigned from, bool set)
+{
+    while (from < CX_BLOCK_LINES) {
+        uint64_t bits = (set ? block->free[from / 64] : ~block->free[from / 64]) >> (from % 64);
+        if (bits != 0) return from + (unsigned)__builtin_ctzll(bits);
+        from = (from / 64 + 1) * 64;
+    }
+    return CX_BLOCK_LINES;
+}
+
+/* Takes the first run of at least `lines` out of the block's free lines. */
+static bool heap_cut_run(struct cx_block *block, unsigned lines, unsigned *from, unsigned *to)
+{
+    for (*from = heap_next_line(block, 0, true);; *from = heap_next_line(block, *to, true)) {
+        if (*from == CX_BLOCK_LINES) return false;
+        *to = heap_next_line(block, *from, false);
+        if (*to - *from >= lines) break;
+    }
+    for (unsigned line = *from; line < *to;) {
+        unsigned stop = (line / 64 + 1) * 64 < *to ? (line / 64 + 1) * 64 : *to;
         uint64_t bits = (stop - line == 64 ? UINT64_MAX : ((uint64_t)1 << (stop - line)) - 1) << (line % 64);
         block->free[line / 64] &= ~bits;
         line = stop;
     }
+    return true;
+}
+
+bool cx_heap_take_run(struct cx_heap *heap, uint32_t index, unsigned lines, bool black, char **start, char **end)
+{
+    struct cx_block *block = &heap->blocks[index];
+    unsigned from, to;
+    CX_CHECK("INV-HEAP-1", cx_a32_load_relaxed(&block->state) == CX_BLOCK_OWNED);
+    if (!heap_cut_run(block, lines, &from, &to)) return false;
+    *start = heap_address(heap, index) + ((size_t)from << CX_LINE_SHIFT);
+    *end = heap_address(heap, index) + ((size_t)to << CX_LINE_SHIFT);
     if (black) cx_heap_hold(heap, *start, *end);
     if (!block->clean)
         memset(*start, 0, (size_t)(*end - *start));
@@ -224,14 +291,59 @@ bool cx_heap_take_hole(struct cx_heap *heap, uint32_t index, bool black, char **
     return true;
 }
 
+bool cx_heap_take_hole(struct cx_heap *heap, uint32_t index, bool black, char **start, char **end)
+{
+    return cx_heap_take_run(heap, index, 1, black, start, end);
+}
+
+/* Takes a run of the listed block that fits best; CX_NO_BLOCK: none does. The rest of the block is listed again if it is worth it. */
+static uint32_t heap_cut_listed_locked(struct cx_heap *heap, unsigned lines, unsigned *from, unsigned *to)
+{
+    unsigned at = lines / 64;
+    uint64_t some = heap->partial_map[at] & UINT64_MAX << (lines % 64);
+    while (some == 0 && ++at < CX_LINE_WORDS) some = heap->partial_map[at];
+    if (some == 0) return CX_NO_BLOCK;
+    uint32_t index = heap_unlist_locked(heap, at * 64 + (unsigned)__builtin_ctzll(some));
+    struct cx_block *block = &heap->blocks[index];
+    bool found = heap_cut_run(block, lines, from, to);
+    CX_CHECK("INV-HEAP-6", found);
+    block->free_lines -= *to - *from;
+    heap_measure_block(block);
+    if (block->free_lines >= HEAP_WORTH_LINES)
+        heap_list_locked(heap, index);
+    else
+        cx_a32_store_release(&block->state, CX_BLOCK_USED);
+    return index;
+}
+
+bool cx_heap_take_listed_run(struct cx_heap *heap, unsigned lines, bool black, char **start, char **end)
+{
+    unsigned from = 0, to = 0;
+    cx_mutex_lock(&heap->lock);
+    uint32_t block = heap_cut_listed_locked(heap, lines, &from, &to);
+    if (block != CX_NO_BLOCK) {
+        *start = heap_address(heap, block) + ((size_t)from << CX_LINE_SHIFT);
+        *end = heap_address(heap, block) + ((size_t)to << CX_LINE_SHIFT);
+        if (black) cx_heap_hold(heap, *start, *end); /* in the lock: before a sweep can begin that has the block again */
+    }
+    cx_mutex_unlock(&heap->lock);
+    if (block == CX_NO_BLOCK) return false;
+    memset(*start, 0, (size_t)(*end - *start));
+    cx_a64_add_relaxed(&heap->granted, 1);
+    return true;
+}
+
+
+/* By an or: a block that nobody owns may have runs of several threads. INV-HEAP-6 */
 void cx_heap_hold(struct cx_heap *heap, const char *start, const char *end)
 {
     if (start >= end) return;
     struct cx_block *block = cx_heap_block_of(heap, start);
-    unsigned to = cx_heap_line_of(end - 1);
-    for (unsigned line = cx_heap_line_of(start); line <= to; line++) {
-        cx_a64 *word = &block->held[line / 64];
-        cx_a64_store_relaxed(word, cx_a64_load_relaxed(word) | (uint64_t)1 << (line % 64));
+    unsigned last = cx_heap_line_of(end - 1);
+    for (unsigned line = cx_heap_line_of(start); line <= last; line = (line / 64 + 1) * 64) {
+        unsigned stop = line / 64 == last / 64 ? last % 64 : 63;
+        uint64_t bits = (UINT64_MAX >> (63 - stop)) & (UINT64_MAX << (line % 64));
+        cx_a64_or_relaxed(&block->held[line / 64], bits);
     }
 }
 
@@ -295,7 +407,7 @@ void cx_heap_sweep_begin_gct(struct cx_heap *heap)
     cx_a64_store_relaxed(&heap->swept_longest, 0);
     cx_a64_store_relaxed(&heap->sweep_next, 0);
     cx_mutex_lock(&heap->lock);
-    heap->partial_list = CX_NO_BLOCK;
+    heap_forget_partial_locked(heap);
     cx_mutex_unlock(&heap->lock);
     cx_a32_store_release(&heap->sweep_end, cx_a32_load_acquire(&heap->count));
 }
@@ -310,31 +422,12 @@ static void heap_poison_lines(struct cx_heap *heap, uint32_t block, uint64_t gon
     }
 }
 
-/* Runs of set bits in a block's free lines: how many, and the longest. */
-static void heap_measure_runs(struct cx_heap *heap, const struct cx_block *block)
+
+static void heap_measure_runs(struct cx_heap *heap, struct cx_block *block)
 {
-    uint64_t runs = 0, longest = 0, length = 0;
-    for (unsigned word = 0; word < CX_LINE_WORDS; word++) {
-        uint64_t bits = block->free[word];
-        uint64_t before = word > 0 ? block->free[word - 1] >> 63 : 0;
-        runs += (uint64_t)__builtin_popcountll(bits & ~(bits << 1 | before));
-        for (unsigned at = 0; at < 64;) {
-            uint64_t rest = bits >> at;
-            if ((rest & 1) == 0) {
-                length = 0;
-                at += rest == 0 ? 64 - at : (unsigned)__builtin_ctzll(rest);
-                continue;
-            }
-            unsigned ones = ~rest == 0 ? 64 : (unsigned)__builtin_ctzll(~rest);
-            if (ones > 64 - at) ones = 64 - at;
-            length += ones;
-            longest = length > longest ? length : longest;
-            at += ones;
-        }
-    }
-    cx_a64_add_relaxed(&heap->swept_runs, runs);
-    uint64_t best = cx_a64_load_relaxed(&heap->swept_longest);
-    while (longest * CX_LINE_BYTES > best && !cx_a64_cas_acq_rel(&heap->swept_longest, &best, longest * CX_LINE_BYTES)) {
+    cx_a64_add_relaxed(&heap->swept_runs, heap_measure_block(block));
+    uint64_t longest = (uint64_t)block->longest * CX_LINE_BYTES, best = cx_a64_load_relaxed(&heap->swept_longest);
+    while (longest > best && !cx_a64_cas_acq_rel(&heap->swept_longest, &best, longest)) {
     }
 }
 
@@ -418,7 +511,7 @@ static uint32_t heap_pop_some_locked(struct cx_heap *heap, uint32_t *spare, uint
     uint32_t most = *spares, block = heap_pop_free_locked(heap);
     bool roomy = heap->limit == 0 || cx_a64_load_relaxed(&heap->used) < heap->limit / 2;
     *spares = 0;
-    while (block != CX_NO_BLOCK && roomy && heap->partial_list == CX_NO_BLOCK && *spares < most &&
+    while (block != CX_NO_BLOCK && roomy && !heap_has_partial_locked(heap) && *spares < most &&
            (spare[*spares] = heap_pop_free_locked(heap)) != CX_NO_BLOCK)
         ++*spares;
     return block;

@@ -25,6 +25,13 @@
  *             is of an object that nobody knows of. (A fork copies memory page by page beside running threads: without the lock, the
  *             child could have a claim's end and not the slot that came before it.)
  *
+ * INV-HEAP-6  PARTIAL blocks are listed by their longest run of free lines, so that a run for an
+ *             object larger than a line is found at once, or known not to be there. Taking such a
+ *             run needs no block: its lines are not free any more, and HELD like those of any hole
+ *             (so HELD bits of a block may be set by several threads). The rest of the block stays
+ *             on the lists. A block that is listed while a sweep runs was swept by it, because the
+ *             lists are emptied when a sweep begins.
+ *
  * The heap reports "full"; what to do about it is decided in slow_allocation.c. */
 #ifndef CX_GC_HEAP_BLOCKS_H
 #define CX_GC_HEAP_BLOCKS_H
@@ -45,9 +52,10 @@ struct cx_block {
     uint32_t free_lines; /* as of its last sweep */
     cx_a64 marked[CX_LINE_WORDS];
     cx_a64 held[CX_LINE_WORDS];
-    uint64_t free[CX_LINE_WORDS]; /* owner or sweeper only */
+    uint64_t free[CX_LINE_WORDS]; /* W: owner or sweeper; in PARTIAL who has the heap's lock */
     uint32_t previous;            /* in the free list; under the heap's lock */
-    uint32_t unused[3];
+    uint32_t longest;             /* run of free lines, while it is PARTIAL: the list that it is in. W: as `free` */
+    uint32_t unused[2];
 };
 _Static_assert(sizeof(struct cx_block) == 128, "two cache lines, so that blocks of two owners share none");
 
@@ -62,7 +70,8 @@ struct cx_heap {
     uint32_t free_last;   /* the other end of it; INV-HEAP-4 */
     uint32_t free_length; /* blocks on it */
     uint32_t clean_list;  /* empty blocks whose pages were returned to the operating system */
-    uint32_t partial_list;
+    uint32_t partial_list[CX_BLOCK_LINES]; /* PARTIAL blocks by their longest run of free lines. INV-HEAP-6 */
+    uint64_t partial_map[CX_LINE_WORDS];   /* which of these lists are not empty */
     cx_a32 count;                /* blocks ever used. W: under the lock, release. R: acquire */
     cx_a32 free_count;           /* on free_list and clean_list */
     uint32_t committed;          /* blocks; under the lock */
@@ -97,6 +106,11 @@ void cx_heap_return_block(struct cx_heap *heap, uint32_t block);
 void cx_heap_give_up_block(struct cx_heap *heap, uint32_t block);
 /* A hole in a block one owns: the next run of free lines at or after `from`, marked HELD for a black thread. False: none left. */
 bool cx_heap_take_hole(struct cx_heap *heap, uint32_t block, bool black, char **start, char **end);
+/* The same for the first run of at least `lines` lines. */
+bool cx_heap_take_run(struct cx_heap *heap, uint32_t block, unsigned lines, bool black, char **start, char **end);
+/* A run of at least `lines` free lines of a block that nobody owns, which stays so. False: no block is listed that has one; while a
+ * sweep runs, one may come. INV-HEAP-6 */
+bool cx_heap_take_listed_run(struct cx_heap *heap, unsigned lines, bool black, char **start, char **end);
 /* The lines from `start` to `end`, which the caller holds, become HELD: at a ROOTS answer. */
 void cx_heap_hold(struct cx_heap *heap, const char *start, const char *end);
 

@@ -84,22 +84,46 @@ static bool tlab_next_hole(struct cx_tlab *tlab, struct coex_gc_thread *words, s
     }
 }
 
+/* Lines that an object may need, wherever in its first line it begins. */
+static unsigned tlab_lines_for(uint64_t bytes, uint64_t align)
+{
+    return (unsigned)((bytes + align - 8 + CX_LINE_BYTES - 1) / CX_LINE_BYTES);
+}
+
+/* A run that is long enough: of the thread's own block, or of one that nobody owns. */
+static bool tlab_take_run(struct cx_tlab *tlab, struct cx_heap *heap, unsigned lines, bool black, char **start, char **end)
+{
+    if (tlab->block != CX_NO_BLOCK && cx_heap_take_run(heap, tlab->block, lines, black, start, end)) return true;
+    bool found = cx_heap_take_listed_run(heap, lines, black, start, end);
+    tlab->granted += found;
+    return found;
+}
+
+/* New space for objects larger than a line: an empty block, or else a run. No hole is taken that does not fit. While a sweep runs, blocks
+ * are swept until there is one or the other. */
+static bool tlab_renew_overflow(struct cx_tlab *tlab, struct cx_heap *heap, unsigned lines, bool black)
+{
+    struct cx_budget unlimited = cx_budget_of(0);
+    char *start, *end;
+    uint32_t fresh;
+    while ((fresh = tlab_take_block(tlab, heap, false)) == CX_NO_BLOCK && !tlab_take_run(tlab, heap, lines, black, &start, &end)) {
+        if (!cx_heap_sweep_some(heap, &unlimited)) return false;
+    }
+    if (fresh != CX_NO_BLOCK) cx_heap_take_hole(heap, fresh, black, &start, &end);
+    if (tlab->overflow != CX_NO_BLOCK) cx_heap_give_up_block(heap, tlab->overflow);
+    tlab->overflow = fresh;
+    tlab->overflow_cursor = (uint64_t)start;
+    tlab->overflow_end = (uint64_t)end;
+    tlab_note_taken(tlab, heap, (uint64_t)(end - start));
+    return true;
+}
+
 static char *tlab_place_in_overflow(struct cx_tlab *tlab, struct cx_heap *heap, uint64_t bytes, uint64_t prefix, uint64_t align,
                                     bool black)
 {
     char *place = tlab_bump(&tlab->overflow_cursor, tlab->overflow_end, bytes, prefix, align);
-    if (place == NULL) {
-        uint32_t fresh = tlab_take_block(tlab, heap, false);
-        char *start, *end;
-        if (fresh == CX_NO_BLOCK) return NULL;
-        if (tlab->overflow != CX_NO_BLOCK) cx_heap_give_up_block(heap, tlab->overflow);
-        tlab->overflow = fresh;
-        cx_heap_take_hole(heap, fresh, black, &start, &end);
-        tlab->overflow_cursor = (uint64_t)start;
-        tlab->overflow_end = (uint64_t)end;
-        tlab_note_taken(tlab, heap, CX_BLOCK_BYTES);
+    if (place == NULL && tlab_renew_overflow(tlab, heap, tlab_lines_for(bytes, align), black))
         place = tlab_bump(&tlab->overflow_cursor, tlab->overflow_end, bytes, prefix, align);
-    }
     if (place != NULL) tlab->bytes += bytes;
     return place;
 }
@@ -117,13 +141,9 @@ char *cx_tlab_place(struct cx_tlab *tlab, struct coex_gc_thread *words, struct c
     char *place = tlab_bump(&words->cursor, tlab->end, bytes, prefix, align);
     bool awkward = bytes + align - 8 > CX_LINE_BYTES; /* it may not fit into a hole of one line */
     if (place == NULL && awkward && tlab->end - words->cursor >= CX_LINE_BYTES)
-        place = tlab_place_in_overflow(tlab, heap, bytes, prefix, align, black);
-    while (place == NULL) {
-        if (!tlab_next_hole(tlab, words, heap, black)) return NULL;
-        place = tlab_bump(&words->cursor, tlab->end, bytes, prefix, align);
-        if (place == NULL && awkward) /* if there is no empty block either, a larger hole may turn up */
-            place = tlab_place_in_overflow(tlab, heap, bytes, prefix, align, black);
-    }
+        return tlab_place_in_overflow(tlab, heap, bytes, prefix, align, black);
+    if (place == NULL && tlab_next_hole(tlab, words, heap, black)) place = tlab_bump(&words->cursor, tlab->end, bytes, prefix, align);
+    if (place == NULL && awkward) place = tlab_place_in_overflow(tlab, heap, bytes, prefix, align, black);
     return place;
 }
 

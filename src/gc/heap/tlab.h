@@ -9,7 +9,7 @@
 
 struct cx_tlab {
     uint32_t block;    /* CX_NO_BLOCK: none */
-    uint32_t overflow; /* likewise */
+    uint32_t overflow; /* likewise; also if the overflow space is a run of a block that the thread does not own. INV-HEAP-6 */
     uint64_t end;      /* of the hole. The ABI word `end` is this, or 0 when every allocation is to take the slow path */
     uint64_t start;    /* of the hole, for the count of bytes */
     uint64_t overflow_cursor, overflow_end;

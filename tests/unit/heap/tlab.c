@@ -165,3 +165,82 @@ TEST(stress_keeps_every_allocation_off_the_fast_path)
     }
     cx_heap_fini(&heap);
 }
+
+/* ---- an object larger than a line where no block is empty ------------------------------------------------- */
+
+enum { FULL_BLOCKS = 8 };
+
+/* All blocks that the limit allows are in use, with holes as `marked` leaves them. */
+static void make_full(uint64_t marked)
+{
+    ck_assert_int_eq(cx_heap_init(&heap, 1 << 20, FULL_BLOCKS * CX_BLOCK_BYTES, false), COEX_GC_OK);
+    cx_tlab_init(&tlab, &words, false);
+    while (place(COEX_GC_SMALL_MAX, 8, 8) != NULL) {
+    }
+    sweep_leaving(marked);
+}
+
+static unsigned free_lines(void)
+{
+    unsigned lines = 0;
+    for (uint32_t block = 0; block < FULL_BLOCKS; block++) {
+        for (unsigned i = 0; i < CX_LINE_WORDS; i++) lines += (unsigned)__builtin_popcountll(heap.blocks[block].free[i]);
+    }
+    return lines;
+}
+
+TEST(object_that_fits_no_hole_is_refused_and_takes_one_hole_at_the_most)
+{
+    make_full(HOLES_OF_TWO_LINES);
+    unsigned before = free_lines();
+    expect_eq(before, FULL_BLOCKS * CX_BLOCK_LINES / 2);
+    for (int i = 0; i < 100; i++) ck_assert_ptr_null(place(300, 8, 8));
+    ck_assert_uint_ge(free_lines() + 2, before);
+    /* And what is left is there for objects that do fit. */
+    for (unsigned i = 0; i < before; i++) ck_assert_ptr_nonnull(place(128, 8, 8));
+    ck_assert_ptr_null(place(128, 8, 8));
+    cx_heap_fini(&heap);
+}
+
+TEST(object_larger_than_a_line_finds_the_one_hole_that_it_fits)
+{
+    make_full(HOLES_OF_ONE_LINE);
+    cx_a64_store_relaxed(&heap.blocks[3].marked[1], HOLES_OF_ONE_LINE & ~(uint64_t)0xff00); /* nine lines in a row */
+    cx_heap_sweep_begin_gct(&heap);
+    struct cx_budget budget = cx_budget_of(1 << 20);
+    while (cx_heap_sweep_some(&heap, &budget)) {
+    }
+    cx_heap_sweep_end_gct(&heap);
+    unsigned before = free_lines();
+    ck_assert_ptr_nonnull(place(16, 8, 8)); /* the thread has a hole of its own */
+    char *object = place(1000, 8, 8);
+    ck_assert_ptr_nonnull(object);
+    ck_assert_uint_eq(block_of(object), 3);
+    for (int i = 0; i < 1000; i++) expect(object[i] == 0);
+    ck_assert_ptr_null(place(1000, 8, 8));
+    ck_assert_uint_ge(free_lines() + 20, before);
+    /* The thread does not own the block, or it does: its other holes are there in either case. */
+    for (unsigned i = 0; i < before - 20; i++) ck_assert_ptr_nonnull(place(128, 8, 8));
+    cx_heap_fini(&heap);
+}
+
+TEST(runs_of_a_block_that_nobody_owns_are_held_and_survive_a_sweep)
+{
+    char *start[2], *end[2];
+    make_full(HOLES_OF_TWO_LINES);
+    for (int i = 0; i < 2; i++) ck_assert(cx_heap_take_listed_run(&heap, 2, true, &start[i], &end[i]));
+    ck_assert_uint_eq(block_of(start[0]), block_of(start[1]));
+    ck_assert_ptr_ne(start[0], start[1]);
+    ck_assert_uint_eq(cx_a32_load_relaxed(&cx_heap_block_of(&heap, start[0])->state), CX_BLOCK_PARTIAL);
+    cx_heap_sweep_begin_gct(&heap);
+    struct cx_budget budget = cx_budget_of(1 << 20);
+    while (cx_heap_sweep_some(&heap, &budget)) {
+    }
+    cx_heap_sweep_end_gct(&heap);
+    for (int i = 0; i < 2; i++) {
+        const struct cx_block *block = cx_heap_block_of(&heap, start[i]);
+        unsigned line = cx_heap_line_of(start[i]);
+        ck_assert_uint_eq(block->free[line / 64] >> (line % 64) & 3, 0);
+    }
+    cx_heap_fini(&heap);
+}
