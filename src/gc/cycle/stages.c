@@ -275,10 +275,14 @@ static enum cx_progress cycle_idle_gct(struct cx_cycle *cycle)
 
 static enum cx_progress cycle_end_gct(struct cx_cycle *cycle)
 {
-    if (cycle->at == 0) cx_pace_cycle_ended_gct();
+    if (cycle->at == 0) {
+        cx_pace_cycle_ended_gct();
+        cx_mark_queue_cycle_ended_gct(&cx_world.mark_queue);
+    }
     cycle->at = 1;
     uint64_t keep = cx_a64_load_relaxed(&cx_pace.goal);
-    return cx_heap_trim_some_gct(&cx_world.heap, keep, &cycle->budget) ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
+    bool more = cx_heap_trim_some_gct(&cx_world.heap, keep, &cycle->budget) || cx_mark_queue_trim_gct(&cx_world.mark_queue, &cycle->budget);
+    return more ? CX_PROGRESS_MORE : CX_PROGRESS_DONE;
 }
 
 /* --------------------------------------------------------------- the order */

@@ -8,6 +8,7 @@
  * INV-QUEUE-1  Queueing can't fail: if no chunk can be had, the handle's bit is set in the handle table's grey bitmap, which the
  *             collector looks through when it has nothing else. `spilled` says that some bit is set, or was when the clearing of
  *             the bitmap began.
+ * INV-QUEUE-4  chunks = free + cold + out. A cold chunk has no pages, and so can't be linked: its number is on a stack beside the range.
  * INV-QUEUE-3  A rest has no bit to be spilled to. If no chunk can be had, it goes to `rest`, a few places in this struct. Markers
  *             take from there before they take a chunk, so that each adds no more than its queues hold. */
 #ifndef CX_GC_MARKING_MARK_QUEUE_H
@@ -32,7 +33,7 @@ enum {
 #define CX_REST_ARRAY      (CX_GREY_REST | (uint64_t)0 << 60) /* elements from `index` on */
 #define CX_REST_FAR        (CX_GREY_REST | (uint64_t)1 << 60) /* far references from number `index` on */
 #define CX_REST_OBJECT     (CX_GREY_REST | (uint64_t)2 << 60) /* all of it */
-#define CX_REST_EPHEMERONS (CX_GREY_REST | (uint64_t)3 << 60) /* what waits for this key (weak_references.h) */
+#define CX_REST_EPHEMERONS (CX_GREY_REST | (uint64_t)3 << 60) /* what waits for this key (weak.h) */
 
 enum { CX_GREY_RESTS = 256 }; /* places for rests without a chunk: a marker adds about 32 before it takes from there */
 
@@ -55,8 +56,14 @@ struct cx_mark_queue {
     cx_a32 rests;                    /* W: under the lock, release. R: anyone, acquire */
     uint64_t rest[CX_GREY_RESTS][2]; /* handle, rest; under the lock. INV-QUEUE-3 */
     uint64_t most_chunks;            /* a limit for tests */
-    uint64_t chunks;
+    uint64_t chunks;                 /* ever made: free ones, cold ones and those that are out. Under the lock, as what follows */
+    uint64_t free_count;             /* on the list `free` */
+    uint64_t out;                    /* filled, or being filled or traced, by whoever it is */
+    uint64_t out_most;               /* the most of them since the last cycle ended */
+    uint64_t needed[2];              /* the same of the last cycle, and of the one before */
+    uint64_t cold;                   /* chunks whose pages were given back: their numbers are in cold_range */
     cx_range range;
+    cx_range cold_range;
     struct cx_handles *handles;
 };
 
@@ -66,6 +73,11 @@ void cx_mark_queue_fini(struct cx_mark_queue *queue);
 struct cx_chunk *cx_mark_queue_take_empty(struct cx_mark_queue *queue); /* NULL: no memory */
 void cx_mark_queue_give_empty(struct cx_mark_queue *queue, struct cx_chunk *chunk);
 void cx_mark_queue_give_full(struct cx_mark_queue *queue, struct cx_chunk *chunk);
+/* A cycle has ended: what the next one needs is measured from here. */
+void cx_mark_queue_cycle_ended_gct(struct cx_mark_queue *queue);
+/* Gives the pages of free chunks back to the operating system, beyond what each of the last two cycles needed. Returns false when there
+ * are no more of them. INV-QUEUE-4 */
+bool cx_mark_queue_trim_gct(struct cx_mark_queue *queue, struct cx_budget *budget);
 struct cx_chunk *cx_mark_queue_take_full(struct cx_mark_queue *queue); /* NULL: none */
 /* INV-QUEUE-2  The collector ends a round only when the list is empty and nobody is assisting: an assistant counts from the moment it
  *             takes its first chunk (same critical section) until it has handed back what it did not trace. */
