@@ -307,6 +307,145 @@ TEST_TIMEOUT(a_text_much_larger_than_the_heap_is_read_value_by_value, 120)
     coex_gc_shutdown();
 }
 
+/* ---- what a reader keeps ----------------------------------------------------------------------------------------------- */
+
+/* Takes the value of the current event, and expects that nothing but the caller keeps it. */
+static void expect_let_go(coex_handle *slots)
+{
+    expect_eq(coex_json_reader_take(slots[0], &slots[1]), COEX_JSON_EVENT_VALUE);
+    slots[2] = coex_gc_weak_new(slots[1]);
+    coex_gc_collect();
+    expect_eq(coex_gc_weak_get(slots[2]), slots[1]);
+    slots[1] = 0;
+    coex_gc_collect();
+    expect_eq(coex_gc_weak_get(slots[2]), 0);
+}
+
+TEST(a_reader_keeps_no_value_that_was_taken)
+{
+    start_default();
+    coex_handle *slots = coex_gc_enter_frame(3);
+    const char *text = "{\"a\":[[1],{\"b\":\"text\"},\"text that is a value of its own\"]}";
+    slots[0] = coex_json_reader_new(NULL);
+    expect(coex_json_reader_feed(slots[0], text, strlen(text)) && coex_json_reader_finish(slots[0]));
+    expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_OBJECT);
+    expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_KEY);
+    expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_ARRAY);
+    expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_ARRAY);
+    expect_let_go(slots);
+    expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_OBJECT);
+    expect_let_go(slots);
+    expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_VALUE);
+    expect_let_go(slots);
+    expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_END_ARRAY);
+    coex_gc_shutdown();
+}
+
+TEST(a_value_is_taken_once)
+{
+    start_default();
+    coex_handle *slots = coex_gc_enter_frame(1), value = 0;
+    coex_json_error error;
+    const char *text = "[[1],2]";
+    slots[0] = coex_json_reader_new(NULL);
+    expect(coex_json_reader_feed(slots[0], text, strlen(text)) && coex_json_reader_finish(slots[0]));
+    expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_ARRAY);
+    expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_ARRAY);
+    for (int i = 0; i < 2; i++) { /* a container, then a scalar */
+        expect_eq(coex_json_reader_take(slots[0], &value), COEX_JSON_EVENT_VALUE);
+        expect_eq(coex_json_reader_take(slots[0], &value), COEX_JSON_EVENT_ERROR);
+        expect_eq(coex_last_status(), COEX_STATUS_STALE);
+        coex_json_reader_error(slots[0], &error);
+        expect_eq(error.status, COEX_STATUS_OK); /* the text is right */
+        expect_eq(coex_json_reader_next(slots[0]), i == 0 ? COEX_JSON_EVENT_VALUE : COEX_JSON_EVENT_END_ARRAY);
+    }
+    expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_END);
+    coex_gc_shutdown();
+}
+
+/* Bytes of the heap that are alive beside `slots`. */
+static uint64_t bytes_alive(void)
+{
+    coex_gc_collect();
+    coex_gc_collect();
+    return stats_now().current_heap_used;
+}
+
+/* `count` times `piece`, between `begin` and `end`: fed at once, or in two halves. */
+static void feed_large(coex_handle reader, const char *begin, const char *piece, unsigned count, const char *end, bool halves)
+{
+    size_t room = strlen(begin) + count * strlen(piece) + strlen(end) + 1, half;
+    char *text = malloc(room), *at = text;
+    expect(text != NULL);
+    at += sprintf(at, "%s", begin);
+    for (unsigned i = 0; i < count; i++) at += sprintf(at, "%s", piece);
+    at += sprintf(at, "%s", end);
+    half = halves ? (size_t)(at - text) / 2 : (size_t)(at - text);
+    expect(coex_json_reader_feed(reader, text, half));
+    if (halves) {
+        coex_handle value = 0;
+        expect_eq(coex_json_reader_next(reader), COEX_JSON_EVENT_ARRAY);
+        expect_eq(coex_json_reader_take(reader, &value), COEX_JSON_EVENT_MORE);
+        expect(coex_json_reader_feed(reader, text + half, (size_t)(at - text) - half));
+    }
+    free(text);
+}
+
+enum { SMALL = 5 * 256 * 1024 }; /* bytes that a reader may keep; the texts need megabytes */
+
+TEST_TIMEOUT(a_reader_gives_back_what_a_large_text_needed, 60)
+{
+    start_quiet();
+    coex_json_options options = {.flags = COEX_JSON_MANY, .max_depth = 1000000};
+    coex_handle *slots = coex_gc_enter_frame(1), value = 0;
+    unsigned count = (unsigned)unless_hostile(400000, 60000);
+    slots[0] = coex_json_reader_new(&options);
+    uint64_t before = bytes_alive();
+    for (unsigned round = 0; round < 2; round++) {
+        feed_large(slots[0], "[0", ",12345678", count, "]", round == 1);
+        if (round == 0) expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_ARRAY);
+        expect_eq(coex_json_reader_take(slots[0], &value), COEX_JSON_EVENT_VALUE);
+        expect_eq(coex_json_len(value), count + 1);
+        expect(bytes_alive() < before + SMALL);
+    }
+    feed_large(slots[0], "[", "[", count, "1", false); /* nested deeply */
+    do {
+    } while (coex_json_reader_next(slots[0]) == COEX_JSON_EVENT_ARRAY);
+    feed_large(slots[0], "", "]", count, "]", false);
+    expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_VALUE);
+    do {
+    } while (coex_json_reader_next(slots[0]) == COEX_JSON_EVENT_END_ARRAY);
+    expect_eq(coex_json_reader_depth(slots[0]), 0);
+    expect(bytes_alive() < before + SMALL);
+    feed_large(slots[0], "[0", ",12345678", count, ":", false);
+    expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_ARRAY);
+    expect_eq(coex_json_reader_take(slots[0], &value), COEX_JSON_EVENT_ERROR);
+    expect(bytes_alive() < before + SMALL);
+    coex_gc_shutdown();
+}
+
+TEST(a_reader_keeps_no_key_of_an_object_that_is_closed)
+{
+    start_default();
+    coex_handle *slots = coex_gc_enter_frame(3);
+    const char *text = "[{\"a key that is much too long to be among those that readers remember\":1}]";
+    slots[0] = coex_json_reader_new(NULL);
+    expect(coex_json_reader_feed(slots[0], text, strlen(text)) && coex_json_reader_finish(slots[0]));
+    expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_ARRAY);
+    expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_OBJECT);
+    expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_KEY);
+    expect_eq(coex_json_reader_take(slots[0], &slots[1]), COEX_JSON_EVENT_VALUE);
+    slots[2] = coex_gc_weak_new(slots[1]);
+    slots[1] = 0;
+    expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_VALUE);
+    coex_gc_collect();
+    expect(coex_gc_weak_get(slots[2]) != 0); /* for the path */
+    expect_eq(coex_json_reader_next(slots[0]), COEX_JSON_EVENT_END_OBJECT);
+    coex_gc_collect();
+    expect_eq(coex_gc_weak_get(slots[2]), 0);
+    coex_gc_shutdown();
+}
+
 TEST(a_source_that_fails_is_an_error_with_its_place)
 {
     start_default();

@@ -322,9 +322,11 @@ COEX_API coex_json_event coex_json_reader_next(coex_handle reader);
 COEX_API coex_json_event coex_json_reader_event(coex_handle reader);
 
 /* Builds the value of the last event: a scalar, a key as a string, or a whole array or object,
- * which is read to its end. Stores it in *value and returns COEX_JSON_EVENT_VALUE. Returns
- * COEX_JSON_EVENT_MORE if the value is not complete yet, and COEX_JSON_EVENT_ERROR on failure.
- * After any other event there is no value, and the function returns that event. A safepoint. */
+ * which is read to its end. Stores it in *value and returns COEX_JSON_EVENT_VALUE. The reader does
+ * not keep the value: a second call for the same event returns COEX_JSON_EVENT_ERROR with
+ * COEX_STATUS_STALE, and the reader can go on. Returns COEX_JSON_EVENT_MORE if the value is not
+ * complete yet, and COEX_JSON_EVENT_ERROR on failure. After any other event there is no value, and
+ * the function returns that event. A safepoint. */
 COEX_API coex_json_event coex_json_reader_take(coex_handle reader, coex_handle *value);
 
 /* Skips the rest of the array or object that began with the last event, checks it, and returns its

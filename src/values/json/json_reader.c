@@ -31,7 +31,7 @@ static void json_drop_read(struct json_reader *reader)
 /* Room for `count` bytes behind the window. */
 static bool json_make_room(coex_handle self, struct json_reader *reader, uint64_t count)
 {
-    uint64_t room = reader->own ? coex_gc_size(reader->input) : 0, held;
+    uint64_t room = reader->own ? reader->input_room : 0, held;
     char *input = coex_gc_handle_deref(reader->input);
     json_drop_read(reader);
     held = (uint64_t)(reader->end - reader->begin);
@@ -45,6 +45,7 @@ static bool json_make_room(coex_handle self, struct json_reader *reader, uint64_
         input = payload;
         if (held != 0) memcpy(input, reader->begin, held);
         coex_gc_store(self, JSON_REF(input), grown);
+        reader->input_room = larger;
         reader->own = true;
     } else if (held != 0) {
         memmove(input, reader->begin, held);
@@ -52,6 +53,36 @@ static bool json_make_room(coex_handle self, struct json_reader *reader, uint64_
     reader->begin = reader->at = input;
     reader->end = input + held;
     return true;
+}
+
+/* Gives back an input that is large beside what is left to read of it. If there is no memory for a smaller one, it stays. */
+static void json_trim_input(coex_handle self, struct json_reader *reader)
+{
+    uint64_t held = (uint64_t)(reader->end - reader->at);
+    if (reader->input_room <= JSON_INPUT_KEPT || held > reader->input_room / 8 || !reader->own) return;
+    coex_status before = coex_last_status();
+    void *payload = NULL;
+    coex_handle smaller = held != 0 ? coex_gc_alloc_at(2 * held, cx_values.id[CX_TYPE_json_bytes], &payload) : 0;
+    if (held != 0 && smaller == 0) {
+        cx_fail(before);
+        return;
+    }
+    json_drop_read(reader);
+    if (held != 0) memcpy(payload, reader->begin, held);
+    coex_gc_store(self, JSON_REF(input), smaller);
+    reader->input_room = 2 * held;
+    reader->own = held != 0;
+    reader->begin = reader->at = held != 0 ? payload : "";
+    reader->end = reader->begin + held;
+}
+
+/* Gives back what only a text that is nested deeply needs. */
+static void json_trim_levels(coex_handle self, struct json_reader *reader)
+{
+    if (reader->depth != 0 || reader->level_room <= JSON_LEVELS_KEPT) return;
+    coex_gc_store(self, JSON_REF(levels), 0);
+    coex_gc_store(self, JSON_REF(names), 0);
+    reader->level_room = 0;
 }
 
 static int64_t json_read_file(void *context, char *buffer, uint64_t room)
@@ -149,11 +180,28 @@ bool coex_json_reader_finish(coex_handle handle)
 
 /* ----------------------------------------------------------------- events */
 
-/* What every function gives back; MORE leaves the event as it was. */
-static coex_json_event json_give(struct json_reader *reader, coex_json_event event)
+/* What every function gives back; MORE leaves the event as it was. A safepoint. */
+static coex_json_event json_give(coex_handle self, struct json_reader *reader, coex_json_event event)
 {
     if (event != COEX_JSON_EVENT_MORE) reader->event = event;
+    if (event == COEX_JSON_EVENT_ERROR || event == COEX_JSON_EVENT_END) cx_json_clear(self, reader);
+    if (event != COEX_JSON_EVENT_VALUE && event != COEX_JSON_EVENT_KEY && event != COEX_JSON_EVENT_MORE)
+        coex_gc_store(self, JSON_REF(value), 0);
+    json_trim_input(self, reader);
+    json_trim_levels(self, reader);
     return event;
+}
+
+/* Hands out the value of the current event, which the reader does not keep. */
+static coex_json_event json_hand_out(coex_handle self, struct json_reader *reader, coex_handle *value)
+{
+    if (reader->value == 0) {
+        cx_fail(COEX_STATUS_STALE);
+        return COEX_JSON_EVENT_ERROR;
+    }
+    *value = reader->value;
+    coex_gc_store(self, JSON_REF(value), 0);
+    return COEX_JSON_EVENT_VALUE;
 }
 
 /* Goes on with what MORE interrupted: the rest of what is passed over comes before the next event. */
@@ -163,7 +211,7 @@ static coex_json_event json_go_on(coex_handle self, struct json_reader *reader)
     if (!reader->skipping) return COEX_JSON_EVENT_VALUE;
     event = json_advance(self, reader, JSON_MAKE_NOTHING);
     if (event != COEX_JSON_EVENT_MORE) reader->skipping = false;
-    return json_give(reader, event);
+    return json_give(self, reader, event);
 }
 
 coex_json_event coex_json_reader_next(coex_handle handle)
@@ -173,12 +221,11 @@ coex_json_event coex_json_reader_next(coex_handle handle)
     if (reader->taking) { /* its value is not wanted any more: the rest is passed over */
         reader->taking = false;
         reader->skipping = true;
-        reader->top = 0;
-        cx_json_clear(reader);
+        cx_json_clear(handle, reader);
     }
     coex_json_event event = json_go_on(handle, reader);
     if (event == COEX_JSON_EVENT_MORE || event == COEX_JSON_EVENT_ERROR) return event;
-    return json_give(reader, json_advance(handle, reader, JSON_MAKE_EVENTS));
+    return json_give(handle, reader, json_advance(handle, reader, JSON_MAKE_EVENTS));
 }
 
 coex_json_event coex_json_reader_event(coex_handle handle)
@@ -207,17 +254,15 @@ coex_json_event coex_json_reader_take(coex_handle handle, coex_handle *value)
     if (reader->event == COEX_JSON_EVENT_ERROR) cx_fail(reader->error.status);
     if (!reader->taking && !json_begins(reader->event)) {
         if (reader->event != COEX_JSON_EVENT_VALUE && reader->event != COEX_JSON_EVENT_KEY) return (coex_json_event)reader->event;
-        *value = reader->value;
-        return COEX_JSON_EVENT_VALUE;
+        return json_hand_out(handle, reader, value);
     }
     if (!reader->taking) json_start_taking(reader);
     coex_json_event event = json_advance(handle, reader, JSON_MAKE_VALUES);
-    if (event == COEX_JSON_EVENT_MORE) return event;
+    if (event == COEX_JSON_EVENT_MORE) return json_give(handle, reader, event);
     reader->taking = false;
-    reader->top = 0;
-    cx_json_clear(reader);
-    if (event == COEX_JSON_EVENT_VALUE) *value = reader->value;
-    return json_give(reader, event);
+    cx_json_clear(handle, reader);
+    event = json_give(handle, reader, event);
+    return event == COEX_JSON_EVENT_VALUE ? json_hand_out(handle, reader, value) : event;
 }
 
 coex_json_event coex_json_reader_skip(coex_handle handle)
@@ -229,6 +274,7 @@ coex_json_event coex_json_reader_skip(coex_handle handle)
     if (!reader->skipping && !reader->taking) reader->take_depth = reader->depth - 1;
     reader->taking = false;
     reader->skipping = true;
+    cx_json_clear(handle, reader);
     return json_go_on(handle, reader);
 }
 

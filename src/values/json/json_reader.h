@@ -10,10 +10,12 @@
  * All that is variable is in objects that the machine refers to: bytes that never move either, and arrays of references.
  * References in them and in the machine are written by coex_gc_store alone, so that a cycle may run beside.
  *
- * The stack keeps words behind its top until they are overwritten: cx_json_clear lets go of them when a value is complete.
+ * The stack keeps words behind its top until they are overwritten: cx_json_clear lets go of them when a value is complete. Arrays
+ * that a large text has made large are dropped as soon as nothing needs them (JSON_…_KEPT): a reader may live long.
  *
  * INV-JSON-1  A value that a machine makes is complete before anybody else has it: containers are made at their closing bracket.
- * INV-JSON-2  What the machine holds of the text is the window: at most what was fed and not read, and the token that is cut. */
+ * INV-JSON-2  What the machine holds of the text is the window: at most what was fed and not read, and the token that is cut.
+ * INV-JSON-6  Between two calls the machine holds no value that it has handed out, and no key of a level that is closed. */
 #ifndef CX_VALUES_JSON_JSON_READER_H
 #define CX_VALUES_JSON_JSON_READER_H
 
@@ -42,7 +44,10 @@ enum {
     JSON_KEY_BYTES = 43,   /* longer keys are not cached: an entry is 48 bytes */
     JSON_KEYS_MAX = 1024,  /* cached keys; a document with more has maps rather than records */
     JSON_NODES_MAX = 4096, /* nodes of the tree of shapes */
-    JSON_NO_NODE = 0xffff
+    JSON_NO_NODE = 0xffff,
+    JSON_INPUT_KEPT = 1 << 20, /* bytes of `input` that a reader keeps for what is fed next */
+    JSON_STACK_KEPT = 4096,    /* words of the stack */
+    JSON_LEVELS_KEPT = 1024
 };
 
 struct json_key {
@@ -83,7 +88,7 @@ struct json_reader {
     uint32_t flags;                /* of the options */
     uint32_t state;                /* enum json_state */
     uint32_t event;                /* coex_json_event that was given last */
-    uint64_t max_depth, depth, take_depth, level_room, top, high, stack_room;
+    uint64_t max_depth, depth, take_depth, level_room, top, high, stack_room, input_room;
     uint32_t key_count, key_room, node_count, node_room;
     struct json_scan scan;
     /* Where text comes from. */
@@ -130,7 +135,7 @@ bool cx_json_key_value(coex_handle self, struct json_reader *reader, const char 
  * repeat and may not. */
 bool cx_json_array_value(coex_handle self, struct json_reader *reader, uint64_t base, coex_handle *word);
 bool cx_json_object_value(coex_handle self, struct json_reader *reader, const struct json_level *level, coex_handle *word);
-/* Lets go of what the stack still holds. */
-void cx_json_clear(struct json_reader *reader);
+/* Empties the stack: lets go of all words that it still holds, and of itself if it is large. */
+void cx_json_clear(coex_handle self, struct json_reader *reader);
 
 #endif

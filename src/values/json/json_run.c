@@ -158,6 +158,12 @@ JSON_INLINE bool json_open(coex_handle self, struct json_reader *reader, enum js
     return true;
 }
 
+/* Forgets the key of the current level. */
+static void json_unname(struct json_reader *reader)
+{
+    if (reader->depth <= coex_gc_size(reader->names) / 8) coex_gc_store(reader->names, (reader->depth - 1) * 8, 0);
+}
+
 /* A closing bracket: as json_emit. */
 JSON_INLINE bool json_close(coex_handle self, struct json_reader *reader, enum json_mode mode, coex_json_event *event)
 {
@@ -169,6 +175,7 @@ JSON_INLINE bool json_close(coex_handle self, struct json_reader *reader, enum j
         *event = json_refused(reader, reader->at);
         return false;
     }
+    if (mode == JSON_MAKE_EVENTS && level.is_object) json_unname(reader);
     reader->at++;
     reader->depth--;
     if (mode == JSON_MAKE_VALUES) return json_emit(self, reader, mode, word, event);

@@ -78,10 +78,16 @@ bool cx_json_push_slow(coex_handle self, struct json_reader *reader)
     return true;
 }
 
-void cx_json_clear(struct json_reader *reader)
+void cx_json_clear(coex_handle self, struct json_reader *reader)
 {
-    for (uint64_t i = 0; i < reader->high; i++) coex_gc_store(reader->stack, i * 8, 0);
-    reader->high = 0;
+    uint64_t held = reader->top > reader->high ? reader->top : reader->high;
+    reader->top = reader->high = 0;
+    if (reader->stack_room > JSON_STACK_KEPT) {
+        coex_gc_store(self, JSON_REF(stack), 0);
+        reader->stack_room = 0;
+        return;
+    }
+    for (uint64_t i = 0; i < held; i++) coex_gc_store(reader->stack, i * 8, 0);
 }
 
 /* Takes the words from `base` on off the stack. */
