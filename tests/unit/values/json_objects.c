@@ -119,7 +119,7 @@ static uint64_t upwards(uint64_t i, uint64_t count)
 }
 static uint64_t downwards(uint64_t i, uint64_t count) { return count - 1 - i; }
 static uint64_t alternating(uint64_t i, uint64_t count) { return i % 2 == 0 ? 1 + i / 2 : count - 1 - i / 2; }
-static uint64_t from_the_middle(uint64_t i, uint64_t count) { return i < count / 2 ? count / 2 - i : i + 1; }
+static uint64_t from_the_middle(uint64_t i, uint64_t count) { return i < count / 4 ? count / 4 - i : i + 1; }
 static uint64_t every_other(uint64_t i, uint64_t count) { return i < count / 2 ? 2 * i + 1 : 2 * (i - count / 2) + 2; }
 
 TEST_LABEL(entries_behind_one_that_stays_are_taken_out_in_linear_time, timing)
