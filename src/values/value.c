@@ -98,8 +98,9 @@ static bool equal_branches(struct equal_work *work, uint32_t flavor, const struc
 {
     unsigned children = cx_trie_count(cx_branch_map(a));
     for (unsigned i = 0; i < children; i++) {
-        if (a->word[i] != b->word[i])
-            equal_push(work, (struct equal_item){.step = STEP_NODE, .flavor = flavor, .a = a->word[i], .b = b->word[i]});
+        if (a->word[i] == b->word[i]) continue;
+        if (a->word[i] == 0 || b->word[i] == 0) return false; /* a group of no entries */
+        equal_push(work, (struct equal_item){.step = STEP_NODE, .flavor = flavor, .a = a->word[i], .b = b->word[i]});
     }
     return true;
 }

@@ -308,6 +308,7 @@ static bool hash_node(struct hash_work *work, struct hash_frame *frame)
     if (!cx_trie_is_branch(node)) return hash_leaf(work, frame->flavor);
     if (frame->at == cx_trie_count(cx_branch_map(node))) return true;
     coex_handle child = node->word[frame->at++];
+    if (child == 0) return false; /* a group of no entries */
     if (hash_known(work, STEP_NODE, child, 0, &hash))
         frame->sum += hash;
     else

@@ -172,56 +172,75 @@ static coex_handle trie_descend(coex_handle root, uint64_t hash, struct trie_pat
     return at;
 }
 
-/* A branch of so few entries that it is to be a leaf, with `child` at `place`. */
-static bool trie_collapse(uint32_t flavor, coex_handle branch, unsigned place, coex_handle child, coex_handle *leaf)
+/* May a group with `child` be joined with the other half of the group that it is a half of? */
+static bool trie_may_join(coex_handle branch, unsigned place, coex_handle child)
 {
-    struct cx_trie_list list;
     const struct cx_trie_node *node = cx_trie_at(branch);
-    cx_list_begin(&list);
-    for (uint32_t rest = cx_branch_map(node), i = 0; rest != 0; rest &= rest - 1, i++)
-        cx_list_load(&list, flavor, (unsigned)__builtin_ctz(rest) == place ? child : node->word[i]);
-    cx_list_sort(&list, flavor);
-    return cx_list_tree(&list, flavor, 0, leaf);
+    uint32_t map = cx_branch_map(node);
+    unsigned begin = cx_branch_begin(map, place), width = cx_branch_end(map, place) - begin, half = begin ^ width;
+    if ((child != 0 && !cx_trie_is_leaf(child)) || (map >> half & 1) == 0 || cx_branch_end(map, half) != half + width) return false;
+    coex_handle other = cx_branch_child(node, half);
+    return (other == 0 || cx_trie_is_leaf(other)) && cx_trie_size(child) + cx_trie_size(other) <= CX_TRIE_LEAF;
 }
 
-/* What a branch becomes with `child`, which is rooted, at `place`. */
-static bool trie_replace(uint32_t flavor, coex_handle branch, unsigned place, coex_handle child, coex_handle *result)
+/* Makes another branch of the same groups, with `child`, which is rooted, at `place`. */
+static bool trie_replace(coex_handle branch, unsigned place, coex_handle child, coex_handle *result)
 {
     const struct cx_trie_node *old = cx_trie_at(branch);
-    uint32_t map = cx_branch_map(old), bit = (uint32_t)1 << place;
-    unsigned at = cx_branch_index(map, place), was = (map & bit) != 0, is = child != 0, rest = cx_trie_count(map) - at - was;
+    uint32_t map = cx_branch_map(old);
     uint64_t size = cx_trie_size(branch) - cx_trie_size(cx_branch_child(old, place)) + cx_trie_size(child);
-    if (size <= CX_TRIE_LEAF) return trie_collapse(flavor, branch, place, child, result);
-    struct cx_trie_node *node = cx_branch_new(child != 0 ? map | bit : map & ~bit, size, result);
+    struct cx_trie_node *node = cx_branch_new(map, size, result);
     if (node == NULL) return false;
-    old = cx_trie_at(branch);
-    memcpy(node->word, old->word, at * 8);
-    if (is) node->word[at] = child;
-    memcpy(&node->word[at + is], &old->word[at + was], rest * 8);
+    memcpy(node->word, cx_trie_at(branch)->word, cx_trie_count(map) * 8);
+    node->word[cx_branch_index(map, place)] = child;
     return true;
 }
 
+/* Makes another branch, at `level`, with `child` (if `list` is NULL) or a list of entries at `place`, whose groups may change. */
+static bool trie_regroup(uint32_t flavor, coex_handle branch, unsigned level, unsigned place, coex_handle child,
+                         const struct cx_trie_list *list, coex_handle *result)
+{
+    struct cx_trie_image image;
+    uint32_t map = cx_branch_map(cx_trie_at(branch));
+    unsigned begin = cx_branch_begin(map, place), end = cx_branch_end(map, place);
+    uint64_t was = cx_trie_size(cx_branch_child(cx_trie_at(branch), place)), is = list != NULL ? list->count : cx_trie_size(child);
+    coex_handle *slots = coex_gc_enter_frame(0);
+    cx_image_begin(&image, flavor, level, cx_trie_size(branch) - was + is);
+    bool done = cx_image_copy(&image, branch, begin) &&
+                (list != NULL ? cx_image_add_list(&image, end - begin, list) : cx_image_add(&image, end - begin, child)) &&
+                cx_image_copy(&image, branch, CX_TRIE_PLACES) && cx_image_finish(&image, result);
+    coex_gc_leave_frame(slots);
+    return done;
+}
+
 /* Up again: the tree in which `part` is at the end of the path. `slot` roots what is new. */
-static bool trie_ascend(uint32_t flavor, const struct trie_path *path, uint64_t hash, coex_handle part, coex_handle *slot,
-                        coex_handle *root)
+static bool trie_ascend(uint32_t flavor, const struct trie_path *path, uint64_t hash, coex_handle part, bool shrunk,
+                        coex_handle *slot, coex_handle *root)
 {
     *slot = part;
     for (unsigned level = path->depth; level-- > 0;) {
-        if (!trie_replace(flavor, path->node[level], cx_trie_place(hash, level), part, &part)) return false;
+        coex_handle branch = path->node[level];
+        unsigned place = cx_trie_place(hash, level);
+        bool join = shrunk && trie_may_join(branch, place, part);
+        if (join ? !trie_regroup(flavor, branch, level, place, part, NULL, &part) : !trie_replace(branch, place, part, &part))
+            return false;
         *slot = part;
     }
     *root = part;
     return true;
 }
 
-/* A full leaf and one entry more. */
-static bool trie_overflow(uint32_t flavor, coex_handle *leaf, unsigned level, uint64_t hash, uint64_t key, uint64_t value)
+/* A full leaf at the end of the path and one entry more. */
+static bool trie_overflow(uint32_t flavor, struct trie_path *path, coex_handle leaf, uint64_t hash, uint64_t key, uint64_t value,
+                          coex_handle *part)
 {
     struct cx_trie_list list;
     cx_list_begin(&list);
-    cx_list_load(&list, flavor, *leaf);
+    cx_list_load(&list, flavor, leaf);
     cx_list_set(&list, flavor, hash, key, value);
-    return cx_list_tree(&list, flavor, level, leaf);
+    if (path->depth == 0) return cx_list_tree(&list, flavor, 0, part);
+    unsigned level = --path->depth;
+    return trie_regroup(flavor, path->node[level], level, cx_trie_place(hash, level), 0, &list, part);
 }
 
 bool cx_trie_set(uint32_t flavor, coex_handle *root, uint64_t hash, uint64_t key, uint64_t value, coex_handle *slot)
@@ -230,11 +249,11 @@ bool cx_trie_set(uint32_t flavor, coex_handle *root, uint64_t hash, uint64_t key
     coex_handle part = trie_descend(*root, hash, &path), was = part;
     bool full = part != 0 && path.depth < CX_TRIE_LEVELS && cx_trie_at(part)->head == CX_TRIE_LEAF;
     if (full && cx_trie_look_below(flavor, part, path.depth, hash, key) == NULL) {
-        if (!trie_overflow(flavor, &part, path.depth, hash, key, value)) return false;
+        if (!trie_overflow(flavor, &path, part, hash, key, value, &part)) return false;
     } else if (!cx_leaf_set(flavor, &part, hash, key, value)) {
         return false;
     }
-    return part == was || trie_ascend(flavor, &path, hash, part, slot, root);
+    return part == was || trie_ascend(flavor, &path, hash, part, false, slot, root);
 }
 
 bool cx_trie_remove(uint32_t flavor, coex_handle *root, uint64_t hash, uint64_t key, coex_handle *slot)
@@ -242,5 +261,5 @@ bool cx_trie_remove(uint32_t flavor, coex_handle *root, uint64_t hash, uint64_t 
     struct trie_path path;
     coex_handle part = trie_descend(*root, hash, &path), was = part;
     if (!cx_leaf_remove(flavor, &part, hash, key)) return false;
-    return part == was || trie_ascend(flavor, &path, hash, part, slot, root);
+    return part == was || trie_ascend(flavor, &path, hash, part, true, slot, root);
 }

@@ -1,17 +1,21 @@
-/* The tree that maps and sets are made of: a hash trie with bitmap nodes of 32 branches (Bagwell, "Ideal Hash Trees", 2001) whose
- * leaves hold up to 56 entries.
+/* The tree that maps and sets are made of: a hash trie with nodes of 32 places (Bagwell, "Ideal Hash Trees", 2001) whose leaves
+ * hold up to 56 entries.
  *
- *     branch: BRANCH | bitmap of places | child ... child | IMMEDIATE(entries below)
+ *     branch: BRANCH | bitmap of groups | child ... child | IMMEDIATE(entries below)
  *     leaf:   count | a mark of one byte for each entry, 8 in a word; room for 8, 56 or as many as there are | entry ... entry
  *
  * The place in the root is given by the top five bits of the hash, that in its child by the next five, and so on. Hashes have 62
  * bits and end in 01: so the path is at an end, after thirteen branches, when nothing is left of the hash as it is shifted out to
- * the left. A leaf there holds keys whose hashes are the same in full, however many. A mark is the eight lowest of the 62 bits: it
+ * the left. The places of a branch are parted into *groups*, each with one child: the bitmap has a bit where a group begins. A group
+ * is all 32 places, or half of a group. A leaf may be the child of any group, a branch only of a group of one place. So leaves are
+ * well filled whatever the size of the tree: a leaf that overflows becomes two.
+ * A leaf at the end of the path holds keys whose hashes are the same in full, however many. A mark is the eight lowest of the 62 bits: it
  * finds an entry, or tells that there is none, with a few instructions and one look at memory. Entries are sorted by mark, then by
  * hash, then by key.
  *
- * INV-TRIE-1 (one shape): a tree with at most CX_TRIE_LEAF entries is a leaf, one with more is a branch, unless the hash is used up.
- *            Nothing in it is empty. So equal contents have equal trees, whatever was done to make them.
+ * INV-TRIE-1 (one shape): a group with at most CX_TRIE_LEAF entries is a leaf, or 0 if it has none. One with more is parted in
+ *            halves, or is a branch if it is of one place, unless the hash is used up. The same holds for the whole tree. So equal
+ *            contents have equal trees, whatever was done to make them.
  * INV-TRIE-2 nodes are of types without MUTABLE: complete at birth, never changed.
  *
  * A *flavor* says what the words of a tree are: a kind of map.h, or CX_TRIE_SET with a kind of key. An entry is two words, in a set
@@ -62,13 +66,21 @@ static inline unsigned cx_trie_count(uint32_t bits)
 static inline const struct cx_trie_node *cx_trie_at(coex_handle node) { return coex_gc_handle_deref(node); }
 static inline bool cx_trie_is_branch(const struct cx_trie_node *node) { return (node->head & CX_TRIE_BRANCH) != 0; }
 
-/* The bitmap of a branch; which of its children is at a place, and that child or 0. */
+/* The bitmap of a branch; where the group of a place begins, where it ends, which child it has. */
 static inline uint32_t cx_branch_map(const struct cx_trie_node *node) { return (uint32_t)node->head; }
-static inline unsigned cx_branch_index(uint32_t map, unsigned place) { return cx_trie_count(map & (((uint32_t)1 << place) - 1)); }
+static inline uint32_t cx_branch_upto(uint32_t map, unsigned place) { return map & UINT32_MAX >> (CX_TRIE_PLACES - 1 - place); }
+static inline unsigned cx_branch_begin(uint32_t map, unsigned place)
+{
+    return CX_TRIE_PLACES - 1 - (unsigned)__builtin_clz(cx_branch_upto(map, place));
+}
+static inline unsigned cx_branch_end(uint32_t map, unsigned place)
+{
+    return (unsigned)__builtin_ctzll(((uint64_t)1 << CX_TRIE_PLACES | map) >> (place + 1)) + place + 1;
+}
+static inline unsigned cx_branch_index(uint32_t map, unsigned place) { return cx_trie_count(cx_branch_upto(map, place)) - 1; }
 static inline coex_handle cx_branch_child(const struct cx_trie_node *node, unsigned place)
 {
-    uint32_t map = cx_branch_map(node);
-    return (map >> place & 1) != 0 ? node->word[cx_branch_index(map, place)] : 0;
+    return node->word[cx_branch_index(cx_branch_map(node), place)];
 }
 
 /* Room for as many marks as leaves of a large tree may have: so their entries begin with a line of memory. */
@@ -191,8 +203,32 @@ void cx_list_set(struct cx_trie_list *list, uint32_t flavor, uint64_t hash, uint
 void cx_list_remove(struct cx_trie_list *list, uint32_t flavor, uint64_t hash, uint64_t key);
 /* A sorted list as a tree at `level`: a leaf, or a branch if it has too many entries. False: memory is exhausted. */
 bool cx_list_tree(const struct cx_trie_list *list, uint32_t flavor, unsigned level, coex_handle *root);
-/* A branch where INV-TRIE-1 may want a leaf: to be changed, and not to be kept. */
-bool cx_list_branch(const struct cx_trie_list *list, uint32_t flavor, unsigned level, coex_handle *root);
+
+/* ----------------------------------------------------------------- images */
+
+/* A branch that is being made, at `level`: groups of places in ascending order (trie_image.c). */
+struct cx_trie_image {
+    uint32_t flavor;
+    unsigned level;
+    unsigned groups;  /* that are there */
+    unsigned end;     /* the place behind the last of them */
+    uint32_t touched; /* a bit for each group: it is not copied from a branch */
+    uint64_t size;    /* entries of the branch: the caller's */
+    uint8_t begin[CX_TRIE_PLACES];
+    coex_handle child[CX_TRIE_PLACES];
+};
+
+void cx_image_begin(struct cx_trie_image *image, uint32_t flavor, unsigned level, uint64_t size);
+/* These add groups at the end. New nodes are rooted in the caller's frame. They return false if memory is exhausted.
+ * add: one of `width` places with `child`, a leaf or 0, or for one place any tree. add_list: `width` places with the entries of a
+ * sorted list. copy: all groups of branch `tree` up to place `until`, where one ends. */
+bool cx_image_add(struct cx_trie_image *image, unsigned width, coex_handle child);
+bool cx_image_add_list(struct cx_trie_image *image, unsigned width, const struct cx_trie_list *list);
+bool cx_image_copy(struct cx_trie_image *image, coex_handle tree, unsigned until);
+/* Is it this tree? */
+bool cx_image_is(const struct cx_trie_image *image, coex_handle tree);
+/* Makes the tree: a branch, or a leaf or 0 if that is what it has come to. Returns false if memory is exhausted. */
+bool cx_image_finish(const struct cx_trie_image *image, coex_handle *tree);
 
 /* ------------------------------------------------------------ whole trees */
 

@@ -1,95 +1,76 @@
 /* Whole trees at once: a sorted batch of changes, and two trees combined (trie.h).
  *
- * Both go down the tree place by place, at most CX_TRIE_LEVELS deep, gather the children of a branch in an image or the entries of
- * a leaf in a list, and make each node once, when all below it is done. What comes out as it was is the old node. Subtrees that
- * nothing concerns are not looked at. Where a leaf meets a branch, or so many changes that it will not stay one, it is made a
- * branch first.
+ * Both go down the tree branch by branch, at most CX_TRIE_LEVELS deep, and through the places of a branch by *blocks*: all 32 places,
+ * or half of a block. They gather the children of a branch in an image (trie_image.c) or the entries of a leaf in a list, and make
+ * each node once, when all below it is done. A tree that comes out as it was is the old node. Subtrees that nothing concerns are not
+ * looked at.
+ *
+ * A *side* is what a tree has in a block: the branch, whose groups in the block are meant, or a leaf or 0 that is all of it. It is
+ * *whole* if it is one group. A leaf that is not to stay one is parted in halves, as the block is.
  *
  * Rooting: trees and batch are the caller's. New nodes are appended to a frame of their parent's until that is made. */
 #include "values/map/trie.h"
 
 #include <string.h>
 
-/* ------------------------------------------------------------------- images */
+/* -------------------------------------------------------------------- sides */
 
-/* The children of a branch to be. */
-struct bulk_image {
-    uint32_t map;
-    unsigned children;
-    uint64_t size; /* entries in them */
-    coex_handle child[CX_TRIE_PLACES];
-};
+static bool side_is_branch(coex_handle side) { return side != 0 && !cx_trie_is_leaf(side); }
 
-static void image_begin(struct bulk_image *image, uint64_t size)
+/* Is the side one group in [begin, begin + width)? Then *child is its child, or the leaf itself. */
+static bool side_is_whole(coex_handle side, unsigned begin, unsigned width, coex_handle *child)
 {
-    image->map = 0;
-    image->children = 0;
-    image->size = size;
+    *child = side;
+    if (!side_is_branch(side)) return true;
+    const struct cx_trie_node *node = cx_trie_at(side);
+    *child = cx_branch_child(node, begin);
+    return cx_branch_end(cx_branch_map(node), begin) >= begin + width;
 }
 
-/* Places come in ascending order. `child` is rooted here. */
-static void image_add(struct bulk_image *image, unsigned place, coex_handle child)
+/* Entries of a side. */
+static uint64_t side_size(coex_handle side, unsigned begin, unsigned width)
 {
-    if (child == 0) return;
-    coex_gc_root(child);
-    image->map |= (uint32_t)1 << place;
-    image->child[image->children++] = child;
+    if (!side_is_branch(side)) return cx_trie_size(side);
+    uint64_t size = 0;
+    const struct cx_trie_node *node = cx_trie_at(side);
+    for (unsigned at = begin; at < begin + width; at = cx_branch_end(cx_branch_map(node), at))
+        size += cx_trie_size(cx_branch_child(node, at));
+    return size;
 }
 
-/* Children at places [from, to) of a branch, or of nothing. */
-static void image_copy(struct bulk_image *image, coex_handle branch, unsigned from, unsigned to)
+/* Adds all groups of a side to an image as they are. */
+static bool side_copy(struct cx_trie_image *image, coex_handle side, unsigned width)
 {
-    if (branch == 0) return;
-    const struct cx_trie_node *node = cx_trie_at(branch);
-    uint32_t range = (uint32_t)((((uint64_t)1 << to) - 1) & ~(((uint64_t)1 << from) - 1)), map = cx_branch_map(node) & range;
-    if (map == 0) return;
-    unsigned count = cx_trie_count(map);
-    memcpy(&image->child[image->children], &node->word[cx_branch_index(cx_branch_map(node), from)], count * 8);
-    image->children += count;
-    image->map |= map;
+    if (side_is_branch(side)) return cx_image_copy(image, side, image->end + width);
+    return cx_image_add(image, width, side);
 }
 
-/* Is it this branch? */
-static bool image_is(const struct bulk_image *image, coex_handle branch)
+/* The entries of a leaf before place `middle`, or from there on. */
+static bool side_half(uint32_t flavor, unsigned level, coex_handle leaf, unsigned middle, bool behind, coex_handle *half)
 {
-    if (branch == 0) return false;
-    const struct cx_trie_node *node = cx_trie_at(branch);
-    return node->head == (CX_TRIE_BRANCH | image->map) && memcmp(node->word, image->child, image->children * 8) == 0;
-}
-
-/* INV-TRIE-1: so few entries are a leaf. */
-static bool image_collapse(const struct bulk_image *image, uint32_t flavor, coex_handle *result)
-{
-    struct cx_trie_list list;
+    struct cx_trie_list list, part;
+    *half = 0;
+    if (leaf == 0) return true;
     cx_list_begin(&list);
-    for (unsigned i = 0; i < image->children; i++) cx_list_load(&list, flavor, image->child[i]);
-    cx_list_sort(&list, flavor);
-    return cx_list_tree(&list, flavor, 0, result);
-}
-
-static bool image_finish(const struct bulk_image *image, uint32_t flavor, coex_handle *result)
-{
-    if (image->size <= CX_TRIE_LEAF) return image_collapse(image, flavor, result);
-    struct cx_trie_node *node = cx_branch_new(image->map, image->size, result);
-    if (node != NULL) memcpy(node->word, image->child, image->children * 8);
-    return node != NULL;
-}
-
-/* A leaf as a branch of `level`, for the time being. A branch, or nothing, is what it is. */
-static bool bulk_spread(uint32_t flavor, unsigned level, coex_handle *tree)
-{
-    struct cx_trie_list list;
-    if (!cx_trie_is_leaf(*tree)) return true;
-    cx_list_begin(&list);
-    cx_list_load(&list, flavor, *tree);
-    if (!cx_list_branch(&list, flavor, level, tree)) return false;
-    coex_gc_root(*tree);
+    cx_list_begin(&part);
+    cx_list_load(&list, flavor, leaf);
+    for (unsigned i = 0; i < list.count; i++) {
+        if ((cx_trie_place(cx_trie_hash(flavor, list.key[i]), level) >= middle) == behind)
+            cx_list_append(&part, list.mark[i], list.key[i], list.value[i]);
+    }
+    if (!cx_list_tree(&part, flavor, level, half)) return false;
+    if (*half != 0) coex_gc_root(*half);
     return true;
 }
 
-static coex_handle bulk_child(coex_handle branch, unsigned place)
+/* Parts a side in the halves of its block. `child` is what side_is_whole gave, if `whole`. */
+static bool side_halves(uint32_t flavor, const struct cx_trie_image *image, unsigned width, coex_handle side, bool whole,
+                        coex_handle child, coex_handle half[2])
 {
-    return branch != 0 ? cx_branch_child(cx_trie_at(branch), place) : 0;
+    unsigned middle = image->end + width / 2;
+    half[0] = half[1] = side;
+    return !whole || (side_half(flavor, image->level, child, middle, false, &half[0]) &&
+                      side_half(flavor, image->level, child, middle, true, &half[1]));
 }
 
 /* ------------------------------------------------------------------ a batch */
@@ -109,14 +90,25 @@ static bool batch_is_below(uint64_t change, uint64_t hash, unsigned level)
     return level == CX_TRIE_LEVELS ? change == hash : (change ^ hash) >> (64 - level * CX_TRIE_BITS) == 0;
 }
 
-/* Counts the next changes that belong there, up to `most`. *distinct: no two of them have the same hash. */
-static unsigned batch_count(const struct cx_trie_batch *batch, uint64_t hash, unsigned level, unsigned most, bool *distinct)
+/* Places [begin, begin + width) of the branch that `hash` leads to at `level`. */
+struct batch_block {
+    uint64_t hash;
+    unsigned level, begin, width;
+};
+
+static bool batch_is_in(uint64_t change, const struct batch_block *block)
+{
+    return batch_is_below(change, block->hash, block->level) && cx_trie_place(change, block->level) - block->begin < block->width;
+}
+
+/* Counts the next changes of a block, up to `most`. *distinct: no two of them have the same hash. */
+static unsigned batch_count(const struct cx_trie_batch *batch, const struct batch_block *block, unsigned most, bool *distinct)
 {
     const struct cx_trie_change *at = batch->at;
     uint64_t last = 0, change;
     unsigned count = 0;
     *distinct = true;
-    for (; count < most && batch_is_below(change = batch_hash(batch, at), hash, level); at++, count++) {
+    for (; count < most && batch_is_in(change = batch_hash(batch, at), block); at++, count++) {
         if (change == last) *distinct = false;
         last = change;
     }
@@ -164,42 +156,60 @@ static bool apply_to_nothing(uint32_t flavor, struct cx_trie_batch *batch, coex_
     return true;
 }
 
-/* The next `count` changes, to a leaf or to nothing. */
-static bool apply_to_leaf(uint32_t flavor, struct cx_trie_batch *batch, coex_handle *leaf, unsigned level, unsigned count)
+/* Lists the entries of a leaf after the next `count` changes. */
+static void apply_to_list(uint32_t flavor, struct cx_trie_batch *batch, struct cx_trie_list *list, coex_handle leaf, unsigned count)
 {
-    struct cx_trie_list list;
-    cx_list_begin(&list);
-    cx_list_load(&list, flavor, *leaf);
+    cx_list_begin(list);
+    cx_list_load(list, flavor, leaf);
     for (; count != 0; count--, batch->at++) {
         if ((batch->at->hash & CX_TRIE_REMOVED) == 0)
-            cx_list_set(&list, flavor, batch->at->hash, batch->at->key, batch->at->value);
+            cx_list_set(list, flavor, batch->at->hash, batch->at->key, batch->at->value);
         else
-            cx_list_remove(&list, flavor, batch_next(batch), batch->at->key);
+            cx_list_remove(list, flavor, batch_next(batch), batch->at->key);
     }
-    return !list.changed || cx_list_tree(&list, flavor, level, leaf);
 }
 
 static bool apply_below(uint32_t flavor, struct cx_trie_batch *batch, coex_handle *tree, uint64_t hash, unsigned level);
 
-/* The image of a branch (0: of nothing) after the changes below it. What is new is rooted in the caller's frame. */
-static bool apply_places(uint32_t flavor, struct cx_trie_batch *batch, coex_handle branch, uint64_t hash, unsigned level,
-                         struct bulk_image *image)
+/* Adds a whole block of more than one place to the image after its `count` changes, which fit in a leaf or a list. */
+static bool apply_to_block(struct cx_trie_batch *batch, struct cx_trie_image *image, unsigned width, coex_handle leaf,
+                           unsigned count, bool distinct)
 {
-    unsigned copied = 0;
-    uint64_t change;
-    image_begin(image, cx_trie_size(branch));
-    while (batch_is_below(change = batch_next(batch), hash, level)) {
-        unsigned place = cx_trie_place(change, level);
-        coex_handle child = bulk_child(branch, place);
-        image_copy(image, branch, copied, place);
-        image->size -= cx_trie_size(child);
-        if (!apply_below(flavor, batch, &child, change, level + 1)) return false;
-        image->size += cx_trie_size(child);
-        image_add(image, place, child);
-        copied = place + 1;
+    struct cx_trie_list list;
+    image->size -= cx_trie_size(leaf);
+    if (leaf == 0 && distinct) {
+        if (!apply_to_nothing(image->flavor, batch, &leaf, count)) return false;
+        image->size += count;
+        return cx_image_add(image, width, leaf);
     }
-    image_copy(image, branch, copied, CX_TRIE_PLACES);
-    return true;
+    apply_to_list(image->flavor, batch, &list, leaf, count);
+    image->size += list.count;
+    return list.changed ? cx_image_add_list(image, width, &list) : cx_image_add(image, width, leaf);
+}
+
+/* Adds the next `width` places to the image: those of `side` after their changes. `hash` leads to the branch. */
+static bool apply_block(struct cx_trie_batch *batch, struct cx_trie_image *image, unsigned width, coex_handle side, uint64_t hash)
+{
+    uint32_t flavor = image->flavor;
+    struct batch_block block = {hash, image->level, image->end, width};
+    uint64_t change = batch_next(batch);
+    coex_handle child, half[2];
+    if (!batch_is_in(change, &block)) return side_copy(image, side, width);
+    bool whole = side_is_whole(side, image->end, width, &child);
+    if (width == 1) {
+        image->size -= cx_trie_size(child);
+        if (!apply_below(flavor, batch, &child, change, image->level + 1)) return false;
+        image->size += cx_trie_size(child);
+        return cx_image_add(image, 1, child);
+    }
+    if (whole) {
+        unsigned room = child == 0 ? CX_TRIE_LEAF : CX_TRIE_LIST - (unsigned)cx_trie_size(child);
+        bool distinct;
+        unsigned count = batch_count(batch, &block, room + 1, &distinct);
+        if (count <= room) return apply_to_block(batch, image, width, child, count, distinct);
+    }
+    return side_halves(flavor, image, width, side, whole, child, half) && apply_block(batch, image, width / 2, half[0], hash) &&
+           apply_block(batch, image, width / 2, half[1], hash);
 }
 
 /* Makes `tree`, which is at `level` on the way of `hash`, what it becomes by the changes below it, of which the next one is the
@@ -207,17 +217,11 @@ static bool apply_places(uint32_t flavor, struct cx_trie_batch *batch, coex_hand
 static bool apply_below(uint32_t flavor, struct cx_trie_batch *batch, coex_handle *tree, uint64_t hash, unsigned level)
 {
     if (level == CX_TRIE_LEVELS) return apply_collisions(flavor, batch, tree, hash);
-    if (*tree == 0 || cx_trie_is_leaf(*tree)) {
-        unsigned room = *tree == 0 ? CX_TRIE_LEAF : CX_TRIE_LIST - (unsigned)cx_trie_size(*tree);
-        bool distinct;
-        unsigned count = batch_count(batch, hash, level, room + 1, &distinct);
-        if (count <= room && distinct && *tree == 0) return apply_to_nothing(flavor, batch, tree, count);
-        if (count <= room) return apply_to_leaf(flavor, batch, tree, level, count);
-    }
-    struct bulk_image image;
-    coex_handle *slots = coex_gc_enter_frame(0), branch = *tree;
-    bool done = bulk_spread(flavor, level, &branch) && apply_places(flavor, batch, branch, hash, level, &image);
-    if (done && !image_is(&image, *tree)) done = image_finish(&image, flavor, tree);
+    struct cx_trie_image image;
+    coex_handle *slots = coex_gc_enter_frame(0);
+    cx_image_begin(&image, flavor, level, cx_trie_size(*tree));
+    bool done = apply_block(batch, &image, CX_TRIE_PLACES, *tree, hash);
+    if (done && !cx_image_is(&image, *tree)) done = cx_image_finish(&image, tree);
     coex_gc_leave_frame(slots);
     return done;
 }
@@ -279,16 +283,22 @@ static bool combine_is_leaf(const struct cx_trie_list *list, uint32_t flavor, co
     return true;
 }
 
-static bool combine_merge_leaves(const struct bulk_pair *pair, coex_handle *a, coex_handle b, unsigned level)
+/* Lists the entries of two leaves, those of `b` over those of `a`. */
+static void combine_list_of_both(const struct bulk_pair *pair, struct cx_trie_list *list, coex_handle a, coex_handle b)
 {
-    struct cx_trie_list list;
-    cx_list_begin(&list);
-    cx_list_load(&list, pair->flavor, *a);
+    cx_list_begin(list);
+    cx_list_load(list, pair->flavor, a);
     for (uint64_t i = 0; i < cx_trie_at(b)->head; i++) {
         uint64_t key, value;
         combine_entry(pair->flavor, b, i, &key, &value);
-        cx_list_set(&list, pair->flavor, cx_trie_hash(pair->flavor, key), key, value);
+        cx_list_set(list, pair->flavor, cx_trie_hash(pair->flavor, key), key, value);
     }
+}
+
+static bool combine_merge_leaves(const struct bulk_pair *pair, coex_handle *a, coex_handle b, unsigned level)
+{
+    struct cx_trie_list list;
+    combine_list_of_both(pair, &list, *a, b);
     if (!list.changed) return true;
     if (!combine_is_leaf(&list, pair->flavor, b)) return cx_list_tree(&list, pair->flavor, level, a);
     *a = b;
@@ -326,33 +336,64 @@ static bool combine_intersect_leaf(const struct bulk_pair *pair, coex_handle *a,
 
 static bool combine_below(const struct bulk_pair *pair, coex_handle *a, coex_handle b, unsigned level);
 
-/* Two branches, place by place: the image of the result. What is new is rooted in the caller's frame. */
-static bool combine_places(const struct bulk_pair *pair, coex_handle a, coex_handle b, unsigned level, struct bulk_image *image)
+/* Merges two leaves into a block of more than one place. */
+static bool combine_merge_block(const struct bulk_pair *pair, struct cx_trie_image *image, unsigned width, coex_handle a,
+                                coex_handle b)
 {
-    uint32_t places = cx_branch_map(cx_trie_at(a));
-    if (pair->operation == CX_TRIE_MERGE) places |= cx_branch_map(cx_trie_at(b));
-    image_begin(image, cx_trie_size(a));
-    for (; places != 0; places &= places - 1) {
-        unsigned place = (unsigned)__builtin_ctz(places);
-        coex_handle mine = bulk_child(a, place), was = mine;
-        if (!combine_below(pair, &mine, bulk_child(b, place), level + 1)) return false;
-        if (mine != was) image->size += cx_trie_size(mine) - cx_trie_size(was); /* may wrap around, and back */
-        image_add(image, place, mine);
+    struct cx_trie_list list;
+    combine_list_of_both(pair, &list, a, b);
+    image->size += list.count - cx_trie_size(a);
+    if (!list.changed) return cx_image_add(image, width, a);
+    if (combine_is_leaf(&list, pair->flavor, b)) return cx_image_add(image, width, b);
+    return cx_image_add_list(image, width, &list);
+}
+
+/* Adds a block to the image in which both sides are whole. */
+static bool combine_whole(const struct bulk_pair *pair, struct cx_trie_image *image, unsigned width, coex_handle a, coex_handle b)
+{
+    uint64_t was = cx_trie_size(a);
+    bool both = a != 0 && b != 0 && a != b;
+    if (pair->operation == CX_TRIE_MERGE && width > 1 && both) return combine_merge_block(pair, image, width, a, b);
+    if (!combine_below(pair, &a, b, image->level + 1)) return false;
+    image->size += cx_trie_size(a) - was; /* may wrap around, and back */
+    return cx_image_add(image, width, a);
+}
+
+/* Adds the next `width` places to the image: those of side `a` combined with those of side `b`. */
+static bool combine_block(const struct bulk_pair *pair, struct cx_trie_image *image, unsigned width, coex_handle a, coex_handle b)
+{
+    coex_handle mine, other, half[2], other_half[2];
+    bool whole = side_is_whole(a, image->end, width, &mine), other_whole = side_is_whole(b, image->end, width, &other);
+    bool merge = pair->operation == CX_TRIE_MERGE;
+    if (whole && other_whole) return combine_whole(pair, image, width, mine, other);
+    if (other_whole && other == 0 && pair->operation != CX_TRIE_INTERSECT) return side_copy(image, a, width);
+    if (whole && mine == 0 && merge) {
+        image->size += side_size(b, image->end, width);
+        return side_copy(image, b, width);
     }
-    return true;
+    if (whole && !merge) { /* a leaf beside a part of a branch: its keys are looked for */
+        image->size -= cx_trie_size(mine);
+        if (mine != 0 && !combine_select_leaf(pair, &mine, b, image->level)) return false;
+        image->size += cx_trie_size(mine);
+        return cx_image_add(image, width, mine);
+    }
+    return side_halves(pair->flavor, image, width, a, whole, mine, half) &&
+           side_halves(pair->other, image, width, b, other_whole, other, other_half) &&
+           combine_block(pair, image, width / 2, half[0], other_half[0]) &&
+           combine_block(pair, image, width / 2, half[1], other_half[1]);
 }
 
 static bool combine_branches(const struct bulk_pair *pair, coex_handle *a, coex_handle b, unsigned level)
 {
-    struct bulk_image image;
-    coex_handle *slots = coex_gc_enter_frame(0), mine = *a, other = b;
-    bool done = bulk_spread(pair->flavor, level, &mine) && bulk_spread(pair->other, level, &other) &&
-                combine_places(pair, mine, other, level, &image);
-    if (done && !image_is(&image, *a)) {
-        if (pair->operation == CX_TRIE_MERGE && image_is(&image, b))
+    struct cx_trie_image image;
+    coex_handle *slots = coex_gc_enter_frame(0);
+    cx_image_begin(&image, pair->flavor, level, cx_trie_size(*a));
+    bool done = combine_block(pair, &image, CX_TRIE_PLACES, *a, b);
+    if (done && !cx_image_is(&image, *a)) {
+        if (pair->operation == CX_TRIE_MERGE && cx_image_is(&image, b))
             *a = b;
         else
-            done = image_finish(&image, pair->flavor, a);
+            done = cx_image_finish(&image, a);
     }
     coex_gc_leave_frame(slots);
     return done;

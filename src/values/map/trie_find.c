@@ -2,7 +2,8 @@
  *
  * A lookup in a large map waits for memory, and the processor looks ahead over as many lookups as its window holds instructions of. So
  *  - what is checked, hashed and found is one function with few instructions and branches that are foreseen;
- *  - a branch with all of its children, as nearly all branches of a large map are, is not asked for its bitmap to find one;
+ *  - a branch whose groups are all of one place, as nearly all branches of a large map are that have branches below, is not asked
+ *    for its bitmap to find a child;
  *  - head and marks of a leaf are one line (its types ask for that), which is all that a key takes that is not there. */
 #include "values/string/string.h"
 #include "values/map/trie.h"
@@ -39,8 +40,8 @@ TRIE_TEMPLATE const uint64_t *trie_find_in(uint32_t flavor, const struct cx_trie
     return NULL;
 }
 
-/* Asks for the four lines around the place where an entry probably is, before the line with the marks has come and says where: leaves
- * of one level have about the same count, and entries are sorted by marks, which are spread evenly. */
+/* Asks for the four lines around the place where an entry probably is, before the line with the marks has come and says where:
+ * entries are sorted by marks, which are spread evenly. */
 TRIE_TEMPLATE void trie_prefetch(uint32_t flavor, const struct cx_trie_node *leaf, uint64_t count, uint8_t mark)
 {
     const char *near = (const char *)leaf + CX_TRIE_LINE + (count * mark >> 8) * 8 * cx_trie_stride(flavor);
@@ -49,6 +50,10 @@ TRIE_TEMPLATE void trie_prefetch(uint32_t flavor, const struct cx_trie_node *lea
     __builtin_prefetch(near + 32);
     __builtin_prefetch(near + 96);
 }
+
+/* The count of a leaf is guessed from the size of the tree: as many entries as a place has on average, or, if that is so few that
+ * most groups have several places, the average of a leaf that is half of one that was full. */
+enum { TRIE_SPARSE = 24, TRIE_USUAL = 40 };
 
 /* `size` is how many entries the tree has, if it is so many that looking ahead is worth it. */
 TRIE_TEMPLATE const uint64_t *trie_find(uint32_t flavor, coex_handle root, uint64_t left, uint8_t mark, uint64_t key, uint64_t size,
@@ -59,16 +64,13 @@ TRIE_TEMPLATE const uint64_t *trie_find(uint32_t flavor, coex_handle root, uint6
     while (cx_trie_is_branch(node)) {
         uint32_t map = cx_branch_map(node);
         unsigned place = (unsigned)(left >> CX_TRIE_TOP), index = place;
-        if (COEX_UNLIKELY(map != UINT32_MAX)) {
-            if ((map >> place & 1) == 0) return NULL;
-            index = cx_branch_index(map, place);
-        }
+        if (map != UINT32_MAX) index = cx_branch_index(map, place);
         coex_handle child = node->word[index];
-        if (child == 0) __builtin_unreachable();
+        if (COEX_UNLIKELY(child == 0)) return NULL;
         node = cx_trie_at(child);
         left <<= CX_TRIE_BITS;
         size >>= CX_TRIE_BITS;
-        if (size < CX_TRIE_LEAF) trie_prefetch(flavor, node, size, mark);
+        if (size <= CX_TRIE_LEAF) trie_prefetch(flavor, node, size < TRIE_SPARSE ? TRIE_USUAL : size, mark);
     }
     return trie_find_in(flavor, node, mark, key, strings, match);
 }

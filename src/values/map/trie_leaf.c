@@ -176,31 +176,14 @@ static bool list_leaf(const struct cx_trie_list *list, uint32_t flavor, coex_han
     return true;
 }
 
-bool cx_list_branch(const struct cx_trie_list *list, uint32_t flavor, unsigned level, coex_handle *root)
+static bool list_branch(const struct cx_trie_list *list, uint32_t flavor, unsigned level, coex_handle *root)
 {
-    uint8_t place[CX_TRIE_LIST];
-    uint32_t map = 0;
-    coex_handle child[CX_TRIE_PLACES];
-    unsigned children = 0;
-    bool done = true;
-    for (unsigned i = 0; i < list->count; i++) {
-        place[i] = (uint8_t)cx_trie_place(cx_trie_hash(flavor, list->key[i]), level);
-        map |= (uint32_t)1 << place[i];
-    }
+    struct cx_trie_image image;
     coex_handle *slots = coex_gc_enter_frame(0);
-    for (uint32_t rest = map; done && rest != 0; rest &= rest - 1) {
-        struct cx_trie_list part;
-        cx_list_begin(&part);
-        for (unsigned i = 0; i < list->count; i++) {
-            if (place[i] == (unsigned)__builtin_ctz(rest)) cx_list_append(&part, list->mark[i], list->key[i], list->value[i]);
-        }
-        done = cx_list_tree(&part, flavor, level + 1, &child[children]);
-        if (done) coex_gc_root(child[children++]);
-    }
-    struct cx_trie_node *node = done ? cx_branch_new(map, list->count, root) : NULL;
-    if (node != NULL) memcpy(node->word, child, children * 8);
+    cx_image_begin(&image, flavor, level, list->count);
+    bool done = cx_image_add_list(&image, CX_TRIE_PLACES, list) && cx_image_finish(&image, root);
     coex_gc_leave_frame(slots);
-    return node != NULL;
+    return done;
 }
 
 bool cx_list_tree(const struct cx_trie_list *list, uint32_t flavor, unsigned level, coex_handle *root)
@@ -210,5 +193,5 @@ bool cx_list_tree(const struct cx_trie_list *list, uint32_t flavor, unsigned lev
         return true;
     }
     if (list->count <= CX_TRIE_LEAF || level == CX_TRIE_LEVELS) return list_leaf(list, flavor, root);
-    return cx_list_branch(list, flavor, level, root);
+    return list_branch(list, flavor, level, root);
 }

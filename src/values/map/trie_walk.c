@@ -3,6 +3,7 @@
 
 static void walk_push(struct cx_trie_walk *walk, coex_handle handle)
 {
+    if (handle == 0) return; /* a group of no entries */
     const struct cx_trie_node *node = cx_trie_at(handle);
     uint32_t end = cx_trie_is_branch(node) ? cx_trie_count(cx_branch_map(node)) : (uint32_t)node->head;
     walk->step[walk->depth++] = (struct cx_trie_step){.node = handle, .end = end};
@@ -59,12 +60,12 @@ static bool subset_below(struct subset *subset, coex_handle part, coex_handle in
     if (part == in || part == 0) return true;
     if (cx_trie_is_leaf(part)) return subset_leaf(subset, part, in, level);
     if (in == 0 || cx_trie_is_leaf(in)) return false; /* INV-TRIE-1: it has fewer */
-    uint32_t places = cx_branch_map(cx_trie_at(part));
-    if ((places & ~cx_branch_map(cx_trie_at(in))) != 0) return false;
-    for (; places != 0; places &= places - 1) {
-        unsigned place = (unsigned)__builtin_ctz(places);
+    for (uint32_t groups = cx_branch_map(cx_trie_at(part)); groups != 0; groups &= groups - 1) {
+        unsigned place = (unsigned)__builtin_ctz(groups);
         coex_handle mine = cx_branch_child(cx_trie_at(part), place), other = cx_branch_child(cx_trie_at(in), place);
-        if (!subset_below(subset, mine, other, level + 1)) return false;
+        if (mine == 0 || mine == other) continue;
+        bool is_part = cx_trie_is_leaf(mine) ? subset_leaf(subset, mine, in, level) : subset_below(subset, mine, other, level + 1);
+        if (!is_part) return false;
     }
     return true;
 }

@@ -141,6 +141,103 @@ TEST(both_texts_find_what_is_there_in_leaves_of_every_count)
     coex_gc_shutdown();
 }
 
+/* ---- one shape ------------------------------------------------------------------------------------------------- */
+
+/* INV-TRIE-1 below a tree at `level`. */
+static void expect_shape(coex_handle tree, unsigned level)
+{
+    if (tree == 0) return;
+    const struct cx_trie_node *node = cx_trie_at(tree);
+    if (!cx_trie_is_branch(node)) {
+        expect(node->head <= CX_TRIE_LEAF || level == CX_TRIE_LEVELS);
+        return;
+    }
+    uint32_t map = cx_branch_map(node);
+    uint64_t sum = 0;
+    expect(level < CX_TRIE_LEVELS && (map & 1) != 0 && map != 1);
+    for (unsigned begin = 0, i = 0; begin < CX_TRIE_PLACES; begin = cx_branch_end(map, begin), i++) {
+        unsigned width = cx_branch_end(map, begin) - begin, half = begin ^ width;
+        coex_handle child = cx_branch_child(node, begin);
+        expect((width & (width - 1)) == 0 && begin % width == 0);
+        expect_eq(child, node->word[i]);
+        expect(width == 1 || child == 0 || cx_trie_is_leaf(child));
+        bool has_half = (map >> half & 1) != 0 && cx_branch_end(map, half) == half + width;
+        bool is_small = child == 0 || cx_trie_is_leaf(child),
+             half_is_small = cx_trie_size(cx_branch_child(node, half)) <= CX_TRIE_LEAF;
+        if (has_half && is_small && half_is_small)
+            expect(cx_trie_size(child) + cx_trie_size(cx_branch_child(node, half)) > CX_TRIE_LEAF);
+        expect_shape(child, level + 1);
+        sum += cx_trie_size(child);
+    }
+    expect_eq(sum, cx_trie_size(tree));
+    expect(sum > CX_TRIE_LEAF);
+}
+
+static void expect_shape_of(coex_handle map) { expect_shape(cx_map_as(map)->root, 0); }
+
+/* The map is equal to one of the same entries that were set one by one, and no other: also where groups have no entries. */
+static void expect_as_rebuilt(coex_handle map)
+{
+    uint64_t key, value, last = 0, count = 0;
+    coex_handle *slots = coex_gc_enter_frame(3);
+    slots[0] = coex_map_iterate(map);
+    slots[1] = coex_map_empty(COEX_MAP_INTEGER);
+    for (; coex_map_next(slots[0], &key, &value); count++, last = key) slots[1] = coex_map_set(slots[1], key, value);
+    expect_eq(count, coex_map_len(map));
+    expect(coex_value_equal(map, slots[1]));
+    expect_eq(coex_value_hash(map), coex_value_hash(slots[1]));
+    slots[0] = coex_map_key_set(map);
+    slots[1] = coex_map_key_set(slots[1]);
+    slots[2] = coex_set_remove(slots[1], last);
+    expect(coex_set_is_subset(slots[0], slots[1]) && coex_set_is_subset(slots[2], slots[0]));
+    if (count != 0) expect(!coex_set_is_subset(slots[0], slots[2]) && !coex_value_equal(slots[0], slots[2]));
+    coex_gc_leave_frame(slots);
+}
+
+/* Keys of a map that grows and shrinks one by one, by builders, and by maps that are combined with it. */
+static void grow_and_shrink(uint64_t (*key)(test_rng *rng), uint64_t range)
+{
+    test_rng rng = rng_from(test_seed());
+    coex_handle *slots = coex_gc_enter_frame(3);
+    slots[0] = coex_map_empty(COEX_MAP_INTEGER);
+    for (unsigned round = 0; round < 60; round++) {
+        slots[1] = coex_map_builder(round % 2 == 0 ? slots[0] : (slots[2] = coex_map_empty(COEX_MAP_INTEGER)));
+        for (uint64_t i = rng_below(&rng, range); i > 0; i--) {
+            uint64_t it = key(&rng);
+            expect(round % 4 == 2 ? coex_map_builder_remove(slots[1], it) : coex_map_builder_set(slots[1], it, i));
+        }
+        slots[1] = coex_map_builder_finish(slots[1]);
+        expect_shape_of(slots[1]);
+        slots[0] = round % 2 == 0   ? slots[1]
+                   : round % 8 == 5 ? coex_map_minus(slots[0], slots[1])
+                   : round % 8 == 7 ? coex_map_intersect(slots[0], slots[1])
+                                    : coex_map_merge(slots[0], slots[1]);
+        expect_shape_of(slots[0]);
+        for (uint64_t i = rng_below(&rng, range / 8); i > 0; i--) {
+            slots[0] = round % 3 == 0 ? coex_map_remove(slots[0], key(&rng)) : coex_map_set(slots[0], key(&rng), i);
+            if (i % 16 == 0) expect_shape_of(slots[0]);
+        }
+        expect_as_rebuilt(slots[0]);
+    }
+    coex_gc_leave_frame(slots);
+}
+
+static uint64_t spread_key(test_rng *rng) { return rng_below(rng, 4000); }
+/* Without a seed: hashes that crowd some places of some branches. */
+static uint64_t crowded_key(test_rng *rng)
+{
+    return rng_below(rng, 3) << 61 | rng_below(rng, 4) << 50 | rng_below(rng, 40) << 30 | rng_below(rng, 8) << 2;
+}
+
+TEST_TIMEOUT(trees_have_one_shape_whatever_is_done_to_them, 60)
+{
+    start_quiet();
+    for (unsigned i = 0; i < 3; i++) grow_and_shrink(spread_key, 3000);
+    memset(cx_values.seed, 0, sizeof cx_values.seed);
+    for (unsigned i = 0; i < 3; i++) grow_and_shrink(crowded_key, 2000);
+    coex_gc_shutdown();
+}
+
 /* ---- an attacker without the seed ------------------------------------------------------------------------- */
 
 /* The most branches above a leaf. */

@@ -228,11 +228,16 @@ TEST_TIMEOUT(dumps_of_every_type_name_every_reference, 60)
 
 /* ---- entries of maps and sets --------------------------------------------------------------------------------------- */
 
-/* The only leaf of a map or set: its root is the first word, and the first child the second word of a branch. */
+/* The only leaf of a map or set: its root is the first word. Children of a branch begin with its second word; groups of no entries
+ * are 0. */
 static coex_handle leaf_of(coex_handle map)
 {
     coex_handle node = *(const coex_handle *)coex_gc_handle_deref(map);
-    while (row_of(coex_gc_type_of(node)) == CX_TYPE_map_branch) node = ((const coex_handle *)coex_gc_handle_deref(node))[1];
+    while (row_of(coex_gc_type_of(node)) == CX_TYPE_map_branch) {
+        const coex_handle *child = (const coex_handle *)coex_gc_handle_deref(node) + 1;
+        while (*child == 0) child++;
+        node = *child;
+    }
     return node;
 }
 
