@@ -2,7 +2,7 @@
  * Bounded work: whatever the size of an object, a list or a table, a cycle goes on in slices.
  *
  * Without a GC thread, coex_gc_step(0) does exactly one slice. So these tests count slices: a cycle over something large must take
- * more of them than a cycle over nothing, in proportion to its size. (What a slice may do is in src/gc/cycle/budget.h: 16,384 units, each
+ * more of them than a cycle over nothing, in proportion to its size. (What a slice may do is in src/gc/budget.h: 16,384 units, each
  * of them a word read in order. Checked builds end a slice that does more.)
  */
 #include "support/borders.h"

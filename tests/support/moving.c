@@ -6,6 +6,7 @@
 
 #include "base/schedule_point.h"
 #include "gc/marking/global_roots.h"
+#include "gc/threads/thread_record.h"
 #include "support/test.h"
 
 #include <unistd.h>

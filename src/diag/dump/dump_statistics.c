@@ -1,5 +1,5 @@
 /* coex_gc_dump_stats: every field of coex_gc_stats by its name, in the order of the struct. A field that is added there gets a row here. */
-#include "diag/dump/text.h"
+#include "diag/text.h"
 
 #include <coex/gc_diag.h>
 #include <inttypes.h>

@@ -1,11 +1,11 @@
 /* coex_gc_get_stats: gathers what the modules count. Any thread, any time. */
-#include "diag/events/event_listener.h"
 #include "diag/events/profile.h"
 #include "gc/cycle/collector.h"
 #include "gc/marking/finalizers.h"
 #include "gc/cycle/pace.h"
 #include "gc/marking/global_roots.h"
 #include "gc/api/runtime.h"
+#include "diag/events/event_statistics.h"
 
 #include <string.h>
 

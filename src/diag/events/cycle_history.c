@@ -11,6 +11,7 @@
 #include "diag/events/event_listener.h"
 #include "gc/cycle/stages.h"
 #include "gc/cycle/pace.h"
+#include "diag/output.h"
 
 #include <string.h>
 

@@ -7,57 +7,13 @@
 #include "diag/events/trace.h"
 #include "gc/cycle/pace.h"
 #include "gc/lock_rank.h"
+#include "diag/output.h"
 
-#include <stdarg.h>
 
 struct cx_event_statistics cx_event_statistics;
 
 /* Apart from the stream's: the collector must not wait for somebody who writes a long dump. */
 static cx_mutex times_lock = CX_MUTEX_INITIALIZER(CX_RANK_TIMES);
-
-/* The stream outlives runtimes: it may be set before init. */
-static cx_mutex output_lock = CX_MUTEX_INITIALIZER(CX_RANK_OUTPUT);
-static FILE *output_stream; /* under the lock; NULL: stderr */
-
-void coex_gc_set_output(FILE *stream)
-{
-    cx_mutex_lock(&output_lock);
-    output_stream = stream;
-    cx_mutex_unlock(&output_lock);
-}
-
-static int output_cancellation; /* under the lock: how it was before */
-
-static FILE *output_now(void) { return output_stream != NULL ? output_stream : stderr; }
-
-void cx_output_begin(void)
-{
-    int before = cx_os_hold_cancellation();
-    cx_mutex_lock(&output_lock);
-    output_cancellation = before;
-}
-
-void cx_output_write(const char *text, size_t length) { fwrite(text, 1, length, output_now()); }
-
-void cx_output_end(void)
-{
-    int before = output_cancellation;
-    fflush(output_now());
-    cx_mutex_unlock(&output_lock);
-    cx_os_allow_cancellation(before);
-}
-
-void cx_output_print(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    cx_output_begin();
-    void *locale = cx_os_enter_c_locale();
-    vfprintf(output_now(), format, arguments);
-    cx_os_leave_locale(locale);
-    cx_output_end();
-    va_end(arguments);
-}
 
 static void listener_end_cycle(struct cx_event_statistics *listener, uint64_t number, uint64_t duration_ns)
 {
@@ -143,11 +99,6 @@ void cx_event_statistics_last_times(coex_gc_times *stop_cpu, coex_gc_times *stop
     cx_mutex_unlock(&times_lock);
 }
 
-/* A program calls these functions from a debugger only, so it does not refer to them. This file does,
- * and is linked into every program, so a statically linked program has them too. */
-static const struct cx_debugger_calls listener_debugger_calls = {
-    .object = coex_gc_debug_object, .stacks = coex_gc_debug_stacks, .why = coex_gc_debug_why};
-
 static void listener_stop(struct cx_events *events)
 {
     cx_trace_fini();
@@ -157,7 +108,7 @@ static void listener_stop(struct cx_events *events)
 
 static int listener_start(struct cx_events *events)
 {
-    cx_event_statistics = (struct cx_event_statistics){.debugger = &listener_debugger_calls};
+    cx_event_statistics = (struct cx_event_statistics){0};
     cx_object_trace_begin(events, cx_world.config.trace_level);
     cx_event_statistics.started_ns = cx_os_now_ns();
     events->context = &cx_event_statistics;
@@ -172,12 +123,12 @@ static void listener_fork_lock(void)
 {
     cx_trace_fork_lock();
     cx_profile_fork_lock();
-    cx_mutex_lock(&output_lock);
+    cx_output_fork_lock();
 }
 
 static void listener_fork_parent(void)
 {
-    cx_mutex_unlock(&output_lock);
+    cx_output_fork_unlock();
     cx_profile_fork_unlock();
     cx_trace_fork_parent();
 }
@@ -185,7 +136,7 @@ static void listener_fork_parent(void)
 /* The child records nothing: the file is its parent's. */
 static void listener_fork_child(void)
 {
-    cx_mutex_unlock(&output_lock);
+    cx_output_fork_unlock();
     cx_profile_fork_unlock();
     cx_trace_fork_child();
 }

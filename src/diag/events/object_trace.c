@@ -5,6 +5,7 @@
 #include "diag/events/event_listener.h"
 #include "diag/heap/object_view.h"
 #include "gc/api/runtime.h"
+#include "diag/output.h"
 
 #include <coex/gc_diag.h>
 #include <inttypes.h>

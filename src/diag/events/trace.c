@@ -3,13 +3,14 @@
 
 #include "base/lock.h"
 #include "base/os.h"
-#include "diag/events/event_listener.h"
 #include "diag/outfile.h"
 #include "gc/error.h"
 #include "gc/cycle/pace.h"
 #include "gc/api/runtime.h"
 #include "gc/threads/native_transition.h"
 #include "gc/lock_rank.h"
+#include "diag/events/event_statistics.h"
+#include "diag/output.h"
 
 #include <errno.h>
 #include <string.h>

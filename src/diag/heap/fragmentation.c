@@ -3,7 +3,7 @@
  *
  * A free piece is a run of free lines inside a block, an empty block (objects never cross blocks), or a run of free pages of the
  * large-object space. */
-#include "diag/dump/text.h"
+#include "diag/text.h"
 #include "diag/heap/visit.h"
 
 #include <coex/gc_diag.h>

@@ -5,7 +5,7 @@
 #ifndef CX_DIAG_HEAP_OBJECT_VIEW_H
 #define CX_DIAG_HEAP_OBJECT_VIEW_H
 
-#include "diag/dump/text.h"
+#include "diag/text.h"
 #include "gc/threads/thread_record.h"
 
 #include <coex/gc_diag.h>

@@ -5,7 +5,7 @@
 #ifndef CX_DIAG_HEAP_VISIT_H
 #define CX_DIAG_HEAP_VISIT_H
 
-#include "diag/dump/text.h"
+#include "diag/text.h"
 #include "gc/cycle/stages.h"
 #include "gc/stacks/root_record.h"
 

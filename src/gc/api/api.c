@@ -13,6 +13,7 @@
 #include "gc/api/runtime.h"
 #include "gc/marking/weak_references.h"
 #include "gc/debug/unbarriered_stores.h"
+#include "gc/marking/return_barrier.h"
 
 #include <coex/gc.h>
 #include <string.h>
@@ -73,14 +74,6 @@ static void *api_object(const char *function, coex_handle h)
     api_need_runtime(function);
     if (!cx_handle_is_object(&cx_world.handles, h)) cx_fatal("%s: %s", function, cx_thread_stale_text(h));
     return cx_handle_payload(&cx_world.handles, h);
-}
-
-/* A handle, immediate or null that is kept: checked builds look whether it names an object. */
-static coex_handle api_value(const char *function, coex_handle value)
-{
-    if (CX_CHECKED && cx_is_reference(value) && !cx_handle_is_object(&cx_world.handles, value))
-        cx_fatal("%s: %s", function, cx_thread_stale_text(value));
-    return value;
 }
 
 static const struct cx_type *api_type(void *payload)
@@ -149,7 +142,7 @@ coex_handle coex_gc_exchange(coex_handle object, uint64_t offset, coex_handle va
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_exchange");
     cx_a64 *field = api_field("coex_gc_exchange", object, offset);
-    api_value("coex_gc_exchange", value);
+    cx_world_value("coex_gc_exchange", value);
     cx_unbarriered_begin_store();
     coex_handle before = cx_barrier_exchange_self(self, field, value);
     cx_unbarriered_end_store(object, offset, value);
@@ -160,7 +153,7 @@ bool coex_gc_compare_exchange(coex_handle object, uint64_t offset, coex_handle *
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_compare_exchange");
     cx_a64 *field = api_field("coex_gc_compare_exchange", object, offset);
-    api_value("coex_gc_compare_exchange", desired);
+    cx_world_value("coex_gc_compare_exchange", desired);
     cx_unbarriered_begin_store();
     bool done = cx_barrier_compare_exchange_self(self, field, expected, desired);
     cx_unbarriered_end_store(object, offset, done ? desired : *expected);
@@ -177,126 +170,16 @@ void coex_gc_freeze(coex_handle object)
     cx_a64_or_release(cx_a64_at(cx_header_of(payload)), (uint64_t)CX_HEADER_FROZEN << COEX_GC_FLAGS_SHIFT);
 }
 
-/* ------------------------------------------------------------------ frames */
-
-/* Room for a header and `slots` on the shadow stack, or the end: a program can't go on without its roots. */
-static void api_make_room(struct cx_thread *self, uint64_t slots)
-{
-    uint64_t words = slots < UINT32_MAX ? slots + 1 : UINT32_MAX;
-    if (slots >= UINT32_MAX || !cx_shadow_make_room_self(self->shadow, self->words.top, words)) {
-        uint64_t depth = 0;
-        for (uint64_t at = (uint64_t)(self->words.top - self->shadow->base); at > 0; depth++)
-            at = cx_shadow_frame_before(self->shadow, at);
-        bool coroutine = self->shadow->range.base == NULL;
-        cx_fatal("shadow stack overflow: thread %llu has %llu frames and needs %llu more words of "
-                 "%s=%llu",
-                 (unsigned long long)cx_a64_load_relaxed(&self->os_id),
-                 (unsigned long long)depth - 1, (unsigned long long)slots + 1,
-                 coroutine ? "its coroutine stack, slots" : "shadow_stack_slots",
-                 coroutine ? (unsigned long long)(self->shadow->end - self->shadow->base)
-                           : (unsigned long long)cx_world.config.shadow_stack_slots);
-    }
-    /* Unless a request has made it 0: that stays. */
-    void *limit = cx_aptr_load_relaxed(cx_aptr_at(&self->words.limit));
-    if (limit != NULL) cx_aptr_cas_acq_rel(cx_aptr_at(&self->words.limit), &limit, self->shadow->end);
-}
-
-static void api_poll(struct cx_thread *self)
-{
-    if (cx_aptr_load_relaxed(cx_aptr_at(&self->words.limit)) == NULL) cx_safepoint_poll_self(self);
-}
-
-/* A frame without a look at the limit. */
-static coex_handle *api_push(struct cx_thread *self, uint64_t num_slots)
-{
-    coex_handle *header = self->words.top;
-    *header = COEX_GC_FRAME_HEADER(num_slots);
-    memset(header + 1, 0, num_slots * sizeof *header);
-    self->words.top = header + num_slots + 1;
-    return header + 1;
-}
-
-coex_handle *coex_gc_enter_frame_slow(uint64_t num_slots)
-{
-    struct cx_thread *self = cx_thread_need_managed("coex_gc_enter_frame");
-    api_make_room(self, num_slots);
-    api_poll(self);
-    return api_push(self, num_slots);
-}
-
-coex_handle *coex_gc_enter_frame_with(uint64_t num_slots, uint64_t count, const coex_handle *handles)
-{
-    struct cx_thread *self = cx_thread_need_managed("coex_gc_enter_frame_with");
-    if (count > num_slots)
-        cx_fatal("coex_gc_enter_frame_with: `count` is %llu, but the frame has only %llu slots",
-                 (unsigned long long)count, (unsigned long long)num_slots);
-    api_make_room(self, num_slots);
-    coex_handle *slots = api_push(self, num_slots);
-    for (uint64_t i = 0; i < count; i++) slots[i] = api_value("coex_gc_enter_frame_with", handles[i]);
-    api_poll(self); /* the handles are rooted now */
-    return slots;
-}
-
-coex_gc_frame *coex_gc_push_frame(uint64_t num_roots, coex_handle **locals)
-{
-    struct cx_thread *self = cx_thread_need_managed("coex_gc_push_frame");
-    api_make_room(self, num_roots);
-    coex_handle *slots = api_push(self, num_roots);
-    for (uint64_t i = 0; i < num_roots; i++) slots[i] = (uint64_t)(uintptr_t)locals[i] | COEX_GC_LOCAL_BIT;
-    api_poll(self);
-    return (coex_gc_frame *)(void *)(slots - 1);
-}
-
-/* Makes `top` the top, after the return barrier for the frame that ends there. */
-static void api_return_to(struct cx_thread *self, coex_handle *top)
-{
-    cx_safepoint_return_self(self, top);
-    self->words.top = top;
-}
-
-void coex_gc_leave_frame_slow(coex_handle *slots) { api_return_to(cx_thread_need_managed("coex_gc_leave_frame"), slots - 1); }
-
-void coex_gc_pop_frame(coex_gc_frame *frame)
-{
-    struct cx_thread *self = cx_thread_need_managed("coex_gc_pop_frame");
-    coex_handle *header = (coex_handle *)(void *)frame;
-    if (CX_CHECKED) {
-        uint64_t top = cx_shadow_frame_before(self->shadow, (uint64_t)(self->words.top - self->shadow->base));
-        if (top == 0 || header != &self->shadow->base[top])
-            cx_fatal("coex_gc_pop_frame: `frame` %p is not the top frame", (void *)frame);
-    }
-    api_return_to(self, header);
-}
-
-void coex_gc_unwind_to(coex_handle *slots)
-{
-    struct cx_thread *self = cx_thread_need_managed("coex_gc_unwind_to");
-    coex_handle *header = slots != NULL ? slots - 1 : NULL;
-    if (header < self->shadow->base || header >= self->words.top || !cx_shadow_is_header(*header))
-        cx_fatal("coex_gc_unwind_to: `slots` %p does not begin a frame of this thread",
-                 (void *)slots);
-    self->in_handler = false; /* if an out_of_memory handler is left by it */
-    /* The frame ends where the next one begins: slots that coex_gc_root appended stay. */
-    coex_handle *top = slots;
-    while (top < self->words.top && !cx_shadow_is_header(*top)) top++;
-    api_return_to(self, top);
-}
-
-void coex_gc_root_slow(coex_handle value)
-{
-    struct cx_thread *self = cx_thread_need_managed("coex_gc_root");
-    api_make_room(self, 0); /* and no poll: the value is in no slot yet */
-    *self->words.top++ = value;
-}
+/* ------------------------------------------------------------------- slots */
 
 void coex_gc_set_slot(coex_handle *slot, coex_handle value)
 {
-    cx_barrier_overwrite_slot_self(cx_thread_need_managed("coex_gc_set_slot"), slot, api_value("coex_gc_set_slot", value));
+    cx_barrier_overwrite_slot_self(cx_thread_need_managed("coex_gc_set_slot"), slot, cx_world_value("coex_gc_set_slot", value));
 }
 
 void coex_gc_set_root(coex_handle **locals, uint64_t index, coex_handle value)
 {
-    cx_barrier_overwrite_slot_self(cx_thread_need_managed("coex_gc_set_root"), locals[index], api_value("coex_gc_set_root", value));
+    cx_barrier_overwrite_slot_self(cx_thread_need_managed("coex_gc_set_root"), locals[index], cx_world_value("coex_gc_set_root", value));
 }
 
 /* ------------------------------------------------------------ global roots */
@@ -320,7 +203,7 @@ coex_handle coex_gc_global_load(coex_handle *where) { return cx_a64_load_acquire
 void coex_gc_global_store(coex_handle *where, coex_handle value)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_global_store");
-    cx_barrier_store_self(self, cx_a64_at(where), api_value("coex_gc_global_store", value));
+    cx_barrier_store_self(self, cx_a64_at(where), cx_world_value("coex_gc_global_store", value));
 }
 
 /* ----------------------------------------------------------------- threads */
@@ -352,7 +235,7 @@ void coex_gc_safepoint_slow(void) { cx_safepoint_poll_self(cx_thread_need_manage
 coex_gc_spawn *coex_gc_spawn_prepare(coex_handle argument)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_spawn_prepare");
-    return (coex_gc_spawn *)(void *)cx_spawn_prepare(self, api_value("coex_gc_spawn_prepare", argument));
+    return (coex_gc_spawn *)(void *)cx_spawn_prepare(self, cx_world_value("coex_gc_spawn_prepare", argument));
 }
 
 coex_handle coex_gc_spawn_attach(coex_gc_spawn *spawn)
@@ -508,14 +391,14 @@ static coex_handle api_new_weak(struct cx_thread *self, uint32_t type, uint64_t 
 coex_handle coex_gc_weak_new(coex_handle target)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_weak_new");
-    return api_new_weak(self, cx_weak_type(), 8, api_value("coex_gc_weak_new", target), 0);
+    return api_new_weak(self, cx_weak_type(), 8, cx_world_value("coex_gc_weak_new", target), 0);
 }
 
 coex_handle coex_gc_ephemeron_new(coex_handle key, coex_handle value)
 {
     struct cx_thread *self = cx_thread_need_managed("coex_gc_ephemeron_new");
-    return api_new_weak(self, cx_ephemeron_type(), 16, api_value("coex_gc_ephemeron_new", key),
-                        api_value("coex_gc_ephemeron_new", value));
+    return api_new_weak(self, cx_ephemeron_type(), 16, cx_world_value("coex_gc_ephemeron_new", key),
+                        cx_world_value("coex_gc_ephemeron_new", value));
 }
 
 /* The cells of an object that must be of the given type. */

@@ -2,7 +2,7 @@
 #ifndef CX_GC_CYCLE_SWEEP_H
 #define CX_GC_CYCLE_SWEEP_H
 
-#include "gc/cycle/budget.h"
+#include "gc/budget.h"
 #include "gc/threads/thread_record.h"
 
 struct cx_swept {

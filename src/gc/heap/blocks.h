@@ -17,7 +17,7 @@
  *             design): until then a dead handle's slot still leads there.
  * INV-HEAP-3  used = blocks that are not FREE, and the runs of large objects, dead ones too until their pages are given back
  *             (INV-LARGE-2), in bytes; used never passes the limit.
- * INV-HEAP-4  The free list is linked both ways, from the block freed last to the one that is free for longest. Trimming takes a few
+ * INV-HEAP-7  The free list is linked both ways, from the block freed last to the one that is free for longest. Trimming takes a few
  *             blocks off its cold end under the lock and discards them without it.
  * INV-HEAP-5  What belongs to a thread that a fork leaves behind can be found in the child. A mutator charges `used` in the lock in
  *             which it takes the block or the run. Large pages are in the thread's claim from that lock until the object's slot names
@@ -67,7 +67,7 @@ struct cx_heap {
     bool poison;
     __attribute__((aligned(64))) cx_mutex lock;
     uint32_t free_list;   /* last freed first: its memory is warm */
-    uint32_t free_last;   /* the other end of it; INV-HEAP-4 */
+    uint32_t free_last;   /* the other end of it; INV-HEAP-7 */
     uint32_t free_length; /* blocks on it */
     uint32_t clean_list;  /* empty blocks whose pages were returned to the operating system */
     uint32_t partial_list[CX_BLOCK_LINES]; /* PARTIAL blocks by their longest run of free lines. INV-HEAP-6 */

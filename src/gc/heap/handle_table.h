@@ -31,7 +31,7 @@
 
 #include "base/lock.h"
 #include "base/os.h"
-#include "gc/cycle/budget.h"
+#include "gc/budget.h"
 #include "gc/debug/stale_history.h"
 #include "gc/layout.h"
 

@@ -26,7 +26,7 @@
 
 #include "base/lock.h"
 #include "base/os.h"
-#include "gc/cycle/budget.h"
+#include "gc/budget.h"
 #include "gc/layout.h"
 
 enum { CX_LARGE_CLASSES = 36, CX_LARGE_STEPS = 8 };

@@ -17,7 +17,7 @@
 #include "base/lock.h"
 #include "base/report.h"
 #include "base/os.h"
-#include "gc/cycle/budget.h"
+#include "gc/budget.h"
 #include "gc/heap/handle_table.h"
 
 enum {

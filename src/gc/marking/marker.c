@@ -411,7 +411,7 @@ static bool mark_freeze_suspended_gct(struct cx_shadow *stack)
     if (!cx_a32_cas_acq_rel(&stack->state, &state, CX_SHADOW_CLAIMED)) return state == CX_SHADOW_VACANT;
     CX_SCHEDULE_POINT("stack-claimed");
     if (cx_a64_load_relaxed(&stack->done) != cycle) {
-        cx_shadow_freeze(stack, (uint64_t)(stack->top - stack->base));
+        cx_root_record_freeze(stack, (uint64_t)(stack->top - stack->base));
         cx_a64_store_release(&stack->done, cycle);
     }
     cx_a32_store_release(&stack->state, CX_SHADOW_SUSPENDED);

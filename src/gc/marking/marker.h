@@ -20,8 +20,8 @@
 #ifndef CX_GC_MARKING_MARKER_H
 #define CX_GC_MARKING_MARKER_H
 
-#include "gc/cycle/budget.h"
-#include "gc/threads/thread_record.h"
+#include "gc/budget.h"
+#include "gc/world.h"
 
 enum { CX_MARK_QUEUE = 16, CX_MARK_STEP = 1024 };
 

@@ -27,7 +27,7 @@
 #define CX_GC_MARKING_WEAK_REFERENCES_H
 
 #include "gc/marking/marker.h"
-#include "gc/threads/safepoint.h"
+#include "gc/marking/shade.h"
 
 int cx_weak_init(void);
 void cx_weak_fini(void);

@@ -19,7 +19,7 @@
 #ifndef CX_GC_MARKING_WRITE_BARRIER_H
 #define CX_GC_MARKING_WRITE_BARRIER_H
 
-#include "gc/threads/safepoint.h"
+#include "gc/marking/shade.h"
 
 /* Each writes *field (release) with the barrier that this thread's state asks for. */
 void cx_barrier_store_self(struct cx_thread *self, cx_a64 *field, coex_handle value);

@@ -118,12 +118,19 @@ static void record_copy(struct cx_root_record *record, const struct cx_shadow *s
         cx_a64_store_relaxed(cx_a64_at(&record->word[i - record->from]), record_word(shadow, i));
 }
 
-struct cx_root_record *cx_root_record_add_frozen(const struct cx_shadow *shadow, uint64_t end)
+/* Returns the record, or NULL if recording is off or there is no memory. */
+static struct cx_root_record *record_add_frozen(const struct cx_shadow *shadow, uint64_t end)
 {
     if (CX_LIKELY(!cx_root_record_is_on())) return NULL;
     struct cx_root_record *record = record_make(shadow, (struct cx_span){0, end}, CX_ROOT_RECORD_NOBODY, 0);
     if (record != NULL) record_publish(record);
     return record;
+}
+
+void cx_root_record_freeze(struct cx_shadow *shadow, uint64_t end)
+{
+    shadow->record = record_add_frozen(shadow, end);
+    cx_shadow_freeze(shadow, end);
 }
 
 void cx_root_record_add_top(const struct cx_shadow *shadow, struct cx_span span, uint32_t thread, uint64_t os_id)

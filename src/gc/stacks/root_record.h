@@ -17,7 +17,7 @@
 #ifndef CX_GC_STACKS_ROOT_RECORD_H
 #define CX_GC_STACKS_ROOT_RECORD_H
 
-#include "gc/cycle/budget.h"
+#include "gc/budget.h"
 #include "gc/stacks/shadow_stack.h"
 
 #define CX_ROOT_RECORD_NOBODY UINT32_MAX
@@ -45,8 +45,9 @@ bool cx_root_record_end_gct(struct cx_budget *budget);
 void cx_root_record_fork_child(void);
 
 bool cx_root_record_is_on(void);
-/* At a freeze: the words are written down as they are read. NULL: recording is off, or no memory. */
-struct cx_root_record *cx_root_record_add_frozen(const struct cx_shadow *shadow, uint64_t end);
+/* Freezes [0, end) of a stack (cx_shadow_freeze). If recording is on, a record is made, and the words
+ * are written down as they are read. */
+void cx_root_record_freeze(struct cx_shadow *shadow, uint64_t end);
 /* Words that their thread reads at ROOTS. */
 void cx_root_record_add_top(const struct cx_shadow *shadow, struct cx_span span, uint32_t thread, uint64_t os_id);
 /* Frozen words are read: writes them into the record of their freeze, if there is one. */

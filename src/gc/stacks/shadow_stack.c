@@ -3,7 +3,6 @@
 
 #include "base/schedule_point.h"
 #include "gc/error.h"
-#include "gc/stacks/root_record.h"
 
 enum {
     SHADOW_FIRST_WORDS = 512,    /* one page */
@@ -94,7 +93,6 @@ void cx_shadow_freeze(struct cx_shadow *shadow, uint64_t end)
 {
     uint64_t kept = cx_shadow_frozen_end(shadow);
     CX_CHECK("INV-SHADOW-3", kept == 0 || (kept <= end && cx_a64_load_relaxed(&shadow->frozen) >> 32 == 0));
-    shadow->record = cx_root_record_add_frozen(shadow, end);
     shadow_lock(shadow);
     if (CX_CHECKED) shadow_copy(shadow, kept, end);
     cx_a64_store_relaxed(&shadow->scanned, 0);

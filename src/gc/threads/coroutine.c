@@ -2,6 +2,8 @@
 #include "gc/threads/coroutine.h"
 
 #include "base/schedule_point.h"
+#include "gc/marking/return_barrier.h"
+#include "gc/stacks/root_record.h"
 
 static uint64_t coroutine_cycle(void) { return cx_a64_load_relaxed(&cx_world.cycle); }
 
@@ -45,13 +47,13 @@ static void coroutine_enter(struct cx_thread *self, struct cx_shadow *to)
     self->words.top = to->top;
     cx_a64_store_relaxed(&to->thread, cx_a64_load_relaxed(&self->os_id));
     if (self->black && cx_a64_load_relaxed(&to->done) != coroutine_cycle()) {
-        cx_shadow_freeze(to, (uint64_t)(to->top - to->base));
+        cx_root_record_freeze(to, (uint64_t)(to->top - to->base));
         cx_a64_store_release(&to->done, coroutine_cycle());
     }
     CX_SCHEDULE_POINT("stack-entered");
     uint64_t frozen = cx_shadow_frozen_end(to);
     self->words.watermark = frozen != 0 ? to->base + frozen : NULL;
-    cx_safepoint_return_self(self, self->words.top);
+    cx_return_barrier_self(self, self->words.top);
     /* Unless a request has made it 0: that stays. */
     void *limit = cx_aptr_load_relaxed(cx_aptr_at(&self->words.limit));
     if (limit != NULL) cx_aptr_cas_acq_rel(cx_aptr_at(&self->words.limit), &limit, to->end);
@@ -80,8 +82,8 @@ struct cx_shadow *cx_coroutine_create_self(struct cx_thread *self, uint64_t slot
 static void coroutine_drop(struct cx_thread *self, struct cx_shadow *stack)
 {
     if (self->black && cx_a64_load_relaxed(&stack->done) != coroutine_cycle())
-        cx_shadow_freeze(stack, (uint64_t)(stack->top - stack->base));
-    cx_safepoint_drop_self(self, stack);
+        cx_root_record_freeze(stack, (uint64_t)(stack->top - stack->base));
+    cx_return_barrier_drop_self(self, stack);
 }
 
 void cx_coroutine_destroy_self(struct cx_thread *self, struct cx_shadow *stack)
@@ -94,7 +96,7 @@ void cx_coroutine_destroy_self(struct cx_thread *self, struct cx_shadow *stack)
 void cx_coroutine_go_home_self(struct cx_thread *self)
 {
     struct cx_shadow *last = self->shadow;
-    cx_safepoint_drop_self(self, last);
+    cx_return_barrier_drop_self(self, last);
     if (last == self->home) return;
     coroutine_claim(self->home, "thread exit");
     coroutine_drop(self, self->home);

@@ -2,6 +2,7 @@
 #include "gc/threads/native_transition.h"
 
 #include "base/schedule_point.h"
+#include "gc/marking/return_barrier.h"
 
 /* In the second slot of the frame that enter_managed makes: no program has that frame by chance. */
 #define TRANSITION_MARK 0x0063616c6c6261u
@@ -26,7 +27,7 @@ void cx_transition_enter_self(struct cx_thread *self)
         /* A request came in between. Take oneself back and answer; if the collector was quicker, it answers. */
         uint32_t native = CX_MODE_NATIVE;
         if (!cx_a32_cas_seq(&self->mode, &native, CX_MODE_MANAGED) || transition_was_late(self)) return;
-        cx_safepoint_return_self(self, self->words.top);
+        cx_return_barrier_self(self, self->words.top);
         cx_safepoint_poll_self(self);
     }
 }
@@ -52,7 +53,7 @@ static bool transition_come_back_self(struct cx_thread *self)
     if (!cx_transition_take_back_self(self)) return false;
     CX_SCHEDULE_POINT("native-left");
     /* The collector may have frozen the whole stack, this frame included. */
-    cx_safepoint_return_self(self, self->words.top);
+    cx_return_barrier_self(self, self->words.top);
     if (cx_a64_load_seq(&self->requested) != cx_a64_load_relaxed(&self->acked)) cx_safepoint_poll_self(self);
     return true;
 }

@@ -3,15 +3,7 @@
 
 #include "base/schedule_point.h"
 #include "gc/stacks/root_record.h"
-
-/* Locals of frames that a longjmp or the thread's end has left may hold anything: what names no object is passed over. */
-static void safepoint_scan(struct cx_thread *thread, const struct cx_shadow *shadow, struct cx_span span)
-{
-    for (uint64_t i = span.from; i < span.to; i++) {
-        coex_handle handle = cx_shadow_reference(shadow, i);
-        if (handle != 0 && cx_handle_is_object(&cx_world.handles, handle)) cx_shade_self(thread, handle);
-    }
-}
+#include "gc/marking/shade.h"
 
 static void safepoint_note_depth(uint64_t words)
 {
@@ -44,8 +36,8 @@ static void safepoint_answer_roots(struct cx_thread *thread, bool self)
     uint64_t from = self ? safepoint_roots_from(shadow, top) : top;
     CX_SCHEDULE_POINT("roots-before-freeze");
     cx_shadow_check_span(shadow, cx_shadow_cut_self(shadow, from), self, os_id);
-    safepoint_scan(thread, shadow, (struct cx_span){from, top});
-    cx_shadow_freeze(shadow, from);
+    cx_shade_span(thread, shadow, (struct cx_span){from, top});
+    cx_root_record_freeze(shadow, from);
     cx_root_record_add_top(shadow, (struct cx_span){from, top}, thread->number, os_id);
     cx_a64_store_release(&shadow->done, cx_a64_load_relaxed(&cx_world.cycle));
     thread->words.watermark = from > 0 ? shadow->base + from : NULL;
@@ -134,36 +126,4 @@ void cx_safepoint_answer_for_gct(struct cx_thread *thread)
     safepoint_answer(thread, cx_request_kind(request), false);
     cx_a64_store_release(&thread->acked, request);
     cx_event_emit(&cx_world.events, CX_EVENT_ANSWERED_FOR, cx_a64_load_relaxed(&thread->os_id), cx_request_kind(request));
-}
-
-/* Takes the frame, and some more below it, out of the frozen range and scans them, and everything above that is popped with it: a callee
- * may have put an argument that only a frozen slot keeps alive into an object, without a shade (INV-SHADOW-4). */
-void cx_safepoint_return_self(struct cx_thread *self, const coex_handle *top)
-{
-    if (self->words.watermark == NULL || top > self->words.watermark) return;
-    struct cx_shadow *shadow = self->shadow;
-    uint64_t end = (uint64_t)(top - shadow->base);
-    uint64_t from = cx_shadow_frame_before(shadow, end);
-    while (from > 0 && end - from < CX_SHADOW_BITE) from = cx_shadow_frame_before(shadow, from);
-    CX_SCHEDULE_POINT("return-before-cut");
-    cx_safepoint_thaw_self(self, from, end);
-}
-
-void cx_safepoint_thaw_self(struct cx_thread *self, uint64_t from, uint64_t end)
-{
-    struct cx_shadow *shadow = self->shadow;
-    struct cx_span mine = cx_shadow_cut_self(shadow, from);
-    cx_shadow_check_span(shadow, (struct cx_span){mine.from, mine.to < end ? mine.to : end}, true,
-                         cx_a64_load_relaxed(&self->os_id));
-    cx_root_record_fill(shadow, mine);
-    safepoint_scan(self, shadow, mine);
-    uint64_t left = cx_shadow_frozen_end(shadow);
-    self->words.watermark = left != 0 ? shadow->base + left : NULL;
-}
-
-void cx_safepoint_drop_self(struct cx_thread *self, struct cx_shadow *stack)
-{
-    struct cx_span mine = cx_shadow_cut_self(stack, 0);
-    cx_root_record_fill(stack, mine);
-    safepoint_scan(self, stack, mine);
 }

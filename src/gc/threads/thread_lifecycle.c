@@ -4,13 +4,14 @@
 #include "base/schedule_point.h"
 #include "gc/threads/coroutine.h"
 #include "gc/error.h"
+#include "gc/marking/return_barrier.h"
 
 /* INV-THREAD-5. A thread that goes waits for the life lock in native mode, since a shutdown that has it may be waiting for a cycle. Its
  * frames are left first: of a thread that exits, what they point to is gone. */
 void cx_thread_detach_self(struct cx_thread *self)
 {
     if (self->native_depth == 0) {
-        cx_safepoint_drop_self(self, self->shadow);
+        cx_return_barrier_drop_self(self, self->shadow);
         self->words.top = self->shadow->base + 1;
         self->words.watermark = NULL;
         cx_transition_enter_self(self);
@@ -115,7 +116,7 @@ static void lifecycle_cancel_locked(struct cx_thread *prepared)
     /* On behalf of a thread that never was: managed for a moment, then gone. */
     prepared->native_depth = 1;
     cx_transition_leave_self(prepared);
-    cx_safepoint_drop_self(prepared, prepared->shadow);
+    cx_return_barrier_drop_self(prepared, prepared->shadow);
     cx_thread_destroy(prepared);
 }
 

@@ -7,8 +7,6 @@
 
 #include <stdio.h>
 
-struct cx_world cx_world = {.life = CX_MUTEX_INITIALIZER(CX_RANK_LIFE)};
-
 void **coex_gc_table;
 
 /* What a thread without a record has: every fast path finds no bits, no room, no slots and a barrier, and goes to its slow path. */
@@ -264,8 +262,3 @@ void cx_registry_fork_drop_claims(struct cx_registry *registry)
     }
 }
 
-const char *cx_phase_name(enum cx_phase phase)
-{
-    static const char *const names[] = {"IDLE", "SYNC", "ROOTS", "MARK", "SWEEP"};
-    return names[phase];
-}

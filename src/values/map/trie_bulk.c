@@ -130,7 +130,7 @@ static bool apply_collisions(uint32_t flavor, struct cx_trie_batch *batch, coex_
     return done;
 }
 
-/* A leaf of the next `count` changes, which are all to be set (INV-BUILDER-3) and have hashes that differ. They come in the order of
+/* A leaf of the next `count` changes, which are all to be set (INV-BUILDER-1) and have hashes that differ. They come in the order of
  * hashes: so a sort by marks alone that leaves the rest in order does. */
 static bool apply_to_nothing(uint32_t flavor, struct cx_trie_batch *batch, coex_handle *leaf, unsigned count)
 {

@@ -3,8 +3,8 @@
  *
  * One user at a time. A *direct* text goes straight to standard error instead: no memory, no lock, for debuggers in a process that stands
  * still. */
-#ifndef CX_DIAG_DUMP_TEXT_H
-#define CX_DIAG_DUMP_TEXT_H
+#ifndef CX_DIAG_TEXT_H
+#define CX_DIAG_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

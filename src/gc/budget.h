@@ -16,8 +16,8 @@
  *               Checked builds end with one line that names the stage if a slice has spent more.
  *
  * Debugging modes (verify, barriers) and shutdown have no budget. */
-#ifndef CX_GC_CYCLE_BUDGET_H
-#define CX_GC_CYCLE_BUDGET_H
+#ifndef CX_GC_BUDGET_H
+#define CX_GC_BUDGET_H
 
 #include "base/report.h"
 

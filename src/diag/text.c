@@ -1,9 +1,9 @@
 /* See text.h. */
-#include "diag/dump/text.h"
+#include "diag/text.h"
 
 #include "base/os.h"
 #include "base/report.h"
-#include "diag/events/event_listener.h"
+#include "diag/output.h"
 
 #include <stdarg.h>
 #include <stdio.h>
