@@ -29,11 +29,11 @@ struct fragment_report {
 
 static void fragment_add(struct fragment_report *report, uint64_t bytes, uint64_t count)
 {
-    unsigned class = 0;
+    unsigned bucket = 0;
     if (bytes == 0 || count == 0) return;
-    while (bytes >= fragment_class[class].below) class ++;
-    report->pieces[class] += count;
-    report->bytes[class] += bytes * count;
+    while (bytes >= fragment_class[bucket].below) bucket++;
+    report->pieces[bucket] += count;
+    report->bytes[bucket] += bytes * count;
     report->free += bytes * count;
     if (bytes > report->largest) report->largest = bytes;
 }

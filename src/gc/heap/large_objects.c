@@ -54,39 +54,39 @@ void cx_large_fini(struct cx_large *large)
 }
 
 /* The list that a run of so many pages belongs to. */
-static void large_class_of(uint32_t pages, unsigned *class, unsigned *step)
+static void large_class_of(uint32_t pages, unsigned *power, unsigned *step)
 {
-    *class = 31 - (unsigned)__builtin_clz(pages);
-    *step = *class < 3 ? (pages << (3 - *class)) & 7 : (pages >> (*class - 3)) & 7;
+    *power = 31 - (unsigned)__builtin_clz(pages);
+    *step = *power < 3 ? (pages << (3 - *power)) & 7 : (pages >> (*power - 3)) & 7;
 }
 
 static void large_link_locked(struct cx_large *large, uint32_t page, uint32_t pages, uint32_t state)
 {
     struct cx_run *first = &large->runs[page];
     struct cx_run *last = &large->runs[page + pages - 1];
-    unsigned class, step;
-    large_class_of(pages, &class, &step);
+    unsigned power, step;
+    large_class_of(pages, &power, &step);
     *last = (struct cx_run){.pages = pages, .state = state};
-    *first = (struct cx_run){.pages = pages, .state = state, .next = large->list[class][step]};
+    *first = (struct cx_run){.pages = pages, .state = state, .next = large->list[power][step]};
     if (first->next != 0) large->runs[first->next].previous = page;
-    large->list[class][step] = page;
-    large->step_map[class] |= (uint8_t)(1u << step);
-    large->class_map |= (uint64_t)1 << class;
+    large->list[power][step] = page;
+    large->step_map[power] |= (uint8_t)(1u << step);
+    large->class_map |= (uint64_t)1 << power;
 }
 
 static void large_unlink_locked(struct cx_large *large, uint32_t page)
 {
     struct cx_run *run = &large->runs[page];
-    unsigned class, step;
-    large_class_of(run->pages, &class, &step);
+    unsigned power, step;
+    large_class_of(run->pages, &power, &step);
     if (run->next != 0) large->runs[run->next].previous = run->previous;
     if (run->previous != 0)
         large->runs[run->previous].next = run->next;
     else
-        large->list[class][step] = run->next;
-    if (large->list[class][step] == 0) {
-        large->step_map[class] &= (uint8_t) ~(1u << step);
-        if (large->step_map[class] == 0) large->class_map &= ~((uint64_t)1 << class);
+        large->list[power][step] = run->next;
+    if (large->list[power][step] == 0) {
+        large->step_map[power] &= (uint8_t) ~(1u << step);
+        if (large->step_map[power] == 0) large->class_map &= ~((uint64_t)1 << power);
     }
 }
 
@@ -115,24 +115,24 @@ static void large_insert_locked(struct cx_large *large, uint32_t page, uint32_t 
  * growing has just put there). Those of all lists above are long enough. */
 static uint32_t large_find_locked(const struct cx_large *large, uint32_t pages)
 {
-    unsigned class, step;
-    large_class_of(pages, &class, &step);
-    uint32_t at = large->list[class][step];
+    unsigned power, step;
+    large_class_of(pages, &power, &step);
+    uint32_t at = large->list[power][step];
     for (int looks = 0; at != 0 && looks < LARGE_LOOKS; looks++, at = large->runs[at].next) {
         if (large->runs[at].pages >= pages) return at;
     }
-    unsigned steps = step + 1 < CX_LARGE_STEPS ? large->step_map[class] & (0xffu << (step + 1)) : 0;
+    unsigned steps = step + 1 < CX_LARGE_STEPS ? large->step_map[power] & (0xffu << (step + 1)) : 0;
     if (steps == 0) {
-        uint64_t classes = class + 1 < 64 ? large->class_map & (UINT64_MAX << (class + 1)) : 0;
+        uint64_t classes = power + 1 < 64 ? large->class_map & (UINT64_MAX << (power + 1)) : 0;
         if (classes == 0) {
             while (at != 0 && large->runs[at].pages < pages)
                 at = large->runs[at].next; /* the last resort: the rest of its own list */
             return at;
         }
-        class = (unsigned)__builtin_ctzll(classes);
-        steps = large->step_map[class];
+        power = (unsigned)__builtin_ctzll(classes);
+        steps = large->step_map[power];
     }
-    return large->list[class][__builtin_ctz(steps)];
+    return large->list[power][__builtin_ctz(steps)];
 }
 
 static bool large_commit_locked(struct cx_large *large, uint64_t pages)
@@ -323,9 +323,9 @@ bool cx_large_trim(struct cx_large *large, struct cx_budget *budget)
 uint64_t cx_large_each_free(struct cx_large *large, void (*see)(void *context, uint64_t bytes), void *context)
 {
     cx_mutex_lock(&large->lock);
-    for (unsigned class = 0; class < CX_LARGE_CLASSES; class ++) {
+    for (unsigned power = 0; power < CX_LARGE_CLASSES; power++) {
         for (unsigned step = 0; step < CX_LARGE_STEPS; step++) {
-            for (uint32_t at = large->list[class][step]; at != 0; at = large->runs[at].next)
+            for (uint32_t at = large->list[power][step]; at != 0; at = large->runs[at].next)
                 see(context, (uint64_t)large->runs[at].pages << large->page_shift);
         }
     }
