@@ -58,12 +58,13 @@ format: ## format all C code with clang-format
 	@scripts/bootstrap format
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
 
-check: ## check layers, symbols, requirements, and that the mutants still apply
+check: ## check layers, symbols, requirements, invariants, and that the mutants still apply
 	@scripts/bootstrap check
-	@scripts/check-layers
 	@scripts/build release
+	@scripts/check-layers build/release
 	@scripts/check-symbols build/release
 	@scripts/check-requirements
+	@scripts/check-invariants
 	@scripts/mutants --fit
 
 clean: ## remove the build directory

@@ -257,7 +257,7 @@ COEX_API const char *coex_gc_error_detail(void);
  * coex_gc_at_init. `detail` may be NULL. Returns `code`. */
 COEX_API int coex_gc_set_error(int code, const char *detail);
 
-/* Returns the version of the library, for example "0.1.0". */
+/* Returns the version of the library, for example "0.2.0". */
 COEX_API const char *coex_gc_version(void);
 
 /* ------------------------------------------------------------------ types */
