@@ -56,6 +56,26 @@ TEST(heap_limit_holds_for_small_and_large_objects_together)
     coex_gc_shutdown();
 }
 
+/* A thread that waits for a cycle gives its blocks back: it must not begin an empty one after each. */
+TEST(a_thread_that_waits_for_cycles_does_not_spread_its_objects_over_all_blocks)
+{
+    enum { OBJECTS = 100 };
+    start_with_limit(4 * MIB);
+    uint32_t bytes = type_bytes(), refs = type_refs();
+    coex_handle *slots = coex_gc_enter_frame(2);
+    slots[0] = coex_gc_alloc(OBJECTS * 8, refs);
+    for (uint64_t i = 0; i < OBJECTS; i++) {
+        /* Of four the second one stays: its block begins with a hole that the next one does not fit. */
+        for (uint64_t k = 0; k < 4; k++) {
+            slots[1] = coex_gc_alloc(300 + 100 * k, bytes);
+            if (k == 1) coex_gc_store(slots[0], i * 8, slots[1]);
+            coex_gc_collect();
+        }
+    }
+    ck_assert_uint_ne(coex_gc_alloc(3 * MIB, bytes), 0);
+    coex_gc_shutdown();
+}
+
 TEST(large_objects_of_any_size_up_to_the_limit_fit_an_empty_heap)
 {
     uint64_t limit = 32 * MIB;

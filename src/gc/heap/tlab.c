@@ -84,6 +84,8 @@ static bool tlab_next_hole(struct cx_tlab *tlab, struct coex_gc_thread *words, s
     }
 }
 
+enum { TLAB_LONG_RUN = CX_BLOCK_LINES / 2 }; /* lines: half a block for one lock */
+
 /* Lines that an object may need, wherever in its first line it begins. */
 static unsigned tlab_lines_for(uint64_t bytes, uint64_t align)
 {
@@ -99,14 +101,22 @@ static bool tlab_take_run(struct cx_tlab *tlab, struct cx_heap *heap, unsigned l
     return found;
 }
 
-/* New space for objects larger than a line: an empty block, or else a run. No hole is taken that does not fit. While a sweep runs, blocks
- * are swept until there is one or the other. */
+/* New space for objects larger than a line: a long run of a block that nobody owns, else an empty block,
+ * else any run that fits. No hole is taken that does not fit. While a sweep runs, blocks are swept until
+ * there is one of them.
+ *
+ * Long runs come first because a thread gives up its overflow block whenever the collector answers
+ * ROOTS for it (INV-THREAD-6). With an empty block each time, a thread that often waits in native mode
+ * would spread a few objects over all blocks. */
 static bool tlab_renew_overflow(struct cx_tlab *tlab, struct cx_heap *heap, unsigned lines, bool black)
 {
     struct cx_budget unlimited = cx_budget_of(0);
     char *start, *end;
-    uint32_t fresh;
-    while ((fresh = tlab_take_block(tlab, heap, false)) == CX_NO_BLOCK && !tlab_take_run(tlab, heap, lines, black, &start, &end)) {
+    uint32_t fresh = CX_NO_BLOCK;
+    bool found = lines <= TLAB_LONG_RUN && cx_heap_take_listed_run(heap, TLAB_LONG_RUN, black, &start, &end);
+    tlab->granted += found;
+    while (!found && (fresh = tlab_take_block(tlab, heap, false)) == CX_NO_BLOCK &&
+           !tlab_take_run(tlab, heap, lines, black, &start, &end)) {
         if (!cx_heap_sweep_some(heap, &unlimited)) return false;
     }
     if (fresh != CX_NO_BLOCK) cx_heap_take_hole(heap, fresh, black, &start, &end);
