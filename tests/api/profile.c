@@ -166,7 +166,11 @@ TEST_TIMEOUT(threads_and_cycles_beside_a_profile_lose_nothing, 60)
 /* ---- whose frames are shown -------------------------------------------------------------------------------- */
 
 /* Names that functions of the library have, or begin with. */
+#ifdef __clang__
+#define OWN_FRAME __attribute__((noinline))
+#else
 #define OWN_FRAME __attribute__((noinline, noclone))
+#endif
 coex_handle listen_for_requests(uint32_t type), alloc_buffer(uint32_t type), profile_page(uint32_t type), cx_handler(uint32_t type);
 
 OWN_FRAME coex_handle listen_for_requests(uint32_t type)

@@ -57,7 +57,7 @@ static bool pick(const fiber *it, int *frame, int *slot)
 static coex_handle get_something(actor *self, uint64_t *id)
 {
     fiber *it = stack_of(self);
-    int frame, slot;
+    int frame = 0, slot = 0;
     bool old = rng_below(&rng, 4) != 0 && pick(it, &frame, &slot);
     *id = old ? it->id[frame][slot] : node_fresh_id(NODE_LEAF);
     if (!old) return node_make(*id, NULL, 0, 0);

@@ -38,7 +38,7 @@ TEST(any_double_has_a_short_text)
 {
     const char *(*const forms[])(double) = {page_count, page_bytes, page_time, page_percent, page_whole};
     const double numbers[] = {0,       -1,       1e15,    1e21,   9.99e20,  1e22,      1e40, 1e100,
-                              DBL_MAX, -DBL_MAX, DBL_MIN, 5e-324, INFINITY, -INFINITY, NAN};
+                              DBL_MAX, -DBL_MAX, DBL_MIN, 5e-324, (double)INFINITY, (double)-INFINITY, (double)NAN};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++) ck_assert_uint_lt(strlen(forms[f](numbers[i])), 48);
     }

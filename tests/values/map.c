@@ -318,7 +318,7 @@ TEST(a_builder_drops_a_value_when_its_key_is_removed)
 TEST(a_builder_drops_the_values_of_the_map_it_began_with_as_keys_are_removed)
 {
     enum { COUNT = 300 };
-    uint64_t kept;
+    uint64_t kept = COUNT;
     start_default();
     coex_handle *slots = coex_gc_enter_frame(2 + COUNT);
     slots[0] = coex_map_empty(COEX_MAP_INTEGER | COEX_MAP_REFERENCES);

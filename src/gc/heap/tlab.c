@@ -111,7 +111,7 @@ static bool tlab_take_run(struct cx_tlab *tlab, struct cx_heap *heap, unsigned l
 static bool tlab_renew_overflow(struct cx_tlab *tlab, struct cx_heap *heap, unsigned lines, bool black)
 {
     struct cx_budget unlimited = cx_budget_of(0);
-    char *start, *end;
+    char *start = NULL, *end = NULL;
     uint32_t fresh = CX_NO_BLOCK;
     bool found = lines <= TLAB_LONG_RUN && cx_heap_take_listed_run(heap, TLAB_LONG_RUN, black, &start, &end);
     tlab->granted += found;

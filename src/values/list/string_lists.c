@@ -127,7 +127,7 @@ coex_handle coex_string_join(coex_handle list, coex_handle separator)
 
 coex_handle coex_string_from_bytes(coex_handle array)
 {
-    char *text;
+    char *text = NULL;
     bool ascii = true;
     if (coex_kind_of(array) != COEX_KIND_ARRAY || coex_array_elem_size(array) != 1) return cx_fail(COEX_STATUS_KIND);
     uint64_t count = coex_array_len(array);

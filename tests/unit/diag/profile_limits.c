@@ -19,8 +19,14 @@ static struct profile write_and_read(void)
     return profile;
 }
 
+#ifdef __clang__
+#define OWN_FRAME __attribute__((noinline))
+#else
+#define OWN_FRAME __attribute__((noinline, noclone))
+#endif
+
 /* Allocates at the end of a call stack of this depth. */
-__attribute__((noinline, noclone)) static void allocate_below(uint32_t type, unsigned depth)
+OWN_FRAME static void allocate_below(uint32_t type, unsigned depth)
 {
     if (depth == 0)
         new_pair(type, 0, 0);
