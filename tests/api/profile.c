@@ -255,6 +255,7 @@ static void allocate_by_digits(uint32_t type, unsigned digits, unsigned number);
 #define ALLOCATE_FROM_A_PLACE_OF_ITS_OWN(digit)                                                                                    \
     case digit:                                                                                                                    \
         allocate_by_digits(type, digits - 1, number / 8);                                                                          \
+        __asm__ volatile("# place " #digit); /* a place of its own: compilers join equal calls */                                  \
         break
 
 /* A call stack for each number: a call from one of eight places for each of its digits. */

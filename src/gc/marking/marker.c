@@ -121,6 +121,11 @@ static void mark_uncommon(struct cx_marker *marker, const struct cx_type *type, 
 /* Always inlined into its three uses, so that each has its own text: alone, shared, and told (shared, and each step is told of). */
 #define MARK_TEMPLATE static inline __attribute__((always_inline))
 
+/* Clears the mark of a made-up handle that a root or a field held: there is nothing to trace. If its word
+ * is above the top of the table, nobody else would clear the mark (INV-HANDLE-5), and the next object
+ * with this handle would pass for traced. */
+static __attribute__((noinline)) void mark_take_back(cx_a64 *word, uint64_t bit) { cx_a64_and_release(word, ~bit); }
+
 /* Sets the mark of a candidate; its payload if this call has set it, else NULL. */
 MARK_TEMPLATE uint64_t *mark_claim(cx_a64 *marked, void **table, coex_handle handle, const bool shared)
 {
@@ -134,7 +139,8 @@ MARK_TEMPLATE uint64_t *mark_claim(cx_a64 *marked, void **table, coex_handle han
         return NULL;
     uint64_t *payload = cx_aptr_load_acquire(cx_aptr_at(&table[index]));
     CX_CHECK("INV-MARK-3 (a reachable handle has an object)", payload != NULL);
-    return payload; /* NULL: a made-up handle in a root or a field, nothing to trace */
+    if (CX_UNLIKELY(payload == NULL)) mark_take_back(word, bit);
+    return payload;
 }
 
 /* What helpers have spent since the last call. */
