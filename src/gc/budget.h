@@ -1,21 +1,24 @@
-/* Budgets: how much work one slice does before it ends.
+/* Budgets: the amount of work that one slice may do.
  *
- * A slice is what runs between two moments at which the collector's role can change hands: a fork
- * waits for one slice, a step overruns its time by at most one, and a mutator that assists or answers
- * a request does one. So its work is bounded, whatever the size of the heap, of an object or of a
- * list. Clocks are too coarse and too dear for that; work is counted, in units.
+ * A slice is the work between two points at which the role of the collector can pass to another
+ * thread. A fork waits for one slice. A step overruns its time by at most one slice. A mutator
+ * that assists or answers a request does one slice. The work of a slice is therefore bounded,
+ * whatever the size of the heap, of an object or of a list. Reading a clock is too coarse and too
+ * expensive for this purpose, so work is counted in units.
  *
- * A unit is a word that is read in order: one to three nanoseconds, the latter if the memory was never
- * touched. The table below says how many units each kind of work costs, and how many a slice has.
+ * A unit is a word that is read in sequence. It takes one to three nanoseconds, and three if the
+ * memory was never touched. The table below gives the cost of each kind of work in units, and the
+ * number of units in a slice.
  *
- * INV-BUDGET-1  Work is spent where it is done, at the latest when its piece has ended, and no piece
- *               begins when nothing is left. So a slice spends at most its budget and one grain. Work
- *               that can't be cut is forgiven, each kind for a stated reason: the callbacks of an
- *               embedder (one call), the publication of a request (all threads, in one critical
- *               section), and the rest of a long object for which no memory is left to remember it.
- *               Checked builds end with one line that names the stage if a slice has spent more.
+ * INV-BUDGET-1  Work is spent where it is done, at the latest when its piece has ended. No piece
+ *               begins when no unit is left. A slice therefore spends at most its budget and one
+ *               grain. Three kinds of work cannot be cut, and the check does not count them. They
+ *               are one call of an embedder's callback, the publication of a request to all
+ *               threads in one critical section, and the rest of a long object that cannot be
+ *               queued for lack of memory. Checked builds abort with a line that names the stage
+ *               if a slice has spent more.
  *
- * Debugging modes (verify, barriers) and shutdown have no budget. */
+ * The debugging modes verify and barriers have no budget. Shutdown has no budget either. */
 #ifndef CX_GC_BUDGET_H
 #define CX_GC_BUDGET_H
 

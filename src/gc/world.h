@@ -1,8 +1,8 @@
-/* The world: the root of all mutable state of the collector, and the records of threads in it.
+/* The world: the root of all mutable state of the collector, and the thread records.
  *
- * Every module below it has its part here by value. Modules above it keep theirs behind a pointer of
- * their own type, or in a struct that their header names. threads/thread_record.h tells how records
- * are used. */
+ * The state of every module below this header is a member of struct cx_world. A module above it
+ * keeps its state behind a pointer of its own type, or in a struct that its header declares.
+ * threads/thread_record.h describes the use of thread records. */
 #ifndef CX_GC_WORLD_H
 #define CX_GC_WORLD_H
 

@@ -1,4 +1,5 @@
-/* Switching between stacks: see stack_pool.h for the rules. */
+/* Coroutines: a thread creates, enters, leaves and destroys coroutine stacks. stacks/stack_pool.h
+ * states the rules. Entered by mutators, each on its own record. */
 #ifndef CX_GC_THREADS_COROUTINE_H
 #define CX_GC_THREADS_COROUTINE_H
 

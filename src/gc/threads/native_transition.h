@@ -1,14 +1,18 @@
-/* Native mode: a thread that blocks or runs foreign code, and the collector that answers for it.
+/* Native mode: a thread blocks or runs foreign code, and the collector answers requests for it.
  *
- * In native mode the thread touches no handle, no object and no slot (INV-NATIVE-1), and its top is published (INV-NATIVE-2: the
- * store to `mode` releases the owner's words). It comes back only while the collector has not claimed it (INV-NATIVE-3), and then
- * uses its top frame only after the return barrier.
+ * INV-NATIVE-1  In native mode the thread touches no handle, no object and no slot.
+ * INV-NATIVE-2  The store to `mode` releases the words of the thread. The top of its stack is
+ *               therefore published when other threads see native mode.
+ * INV-NATIVE-3  A thread leaves native mode only while the collector has not claimed it. It runs
+ *               the return barrier before it uses its top frame.
+ * INV-NATIVE-4  Each side stores first and reads afterwards.
  *
  *     owner                             collector
  *     mode = NATIVE        seq          requested = e        seq
  *     read requested       seq          read mode            seq
  *
- * At least one of them sees the other's store: a request is never left lying on a thread that has just gone native. */
+ * At least one side sees the store of the other side. A request to a thread that has just entered
+ * native mode is therefore never left unanswered. */
 #ifndef CX_GC_THREADS_NATIVE_TRANSITION_H
 #define CX_GC_THREADS_NATIVE_TRANSITION_H
 

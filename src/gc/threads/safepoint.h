@@ -1,24 +1,29 @@
-/* Safepoints: how a thread answers the collector's requests, and the return barrier.
+/* Safepoints: how a thread answers the requests of the collector.
  *
- * The request. Under the registry lock the collector stores `requested`, then `limit` = 0. The owner's next poll finds limit 0 and
- * comes here; it puts the limit back by an exchange, and then reads `requested`:
+ * The request. Under the registry lock the collector stores `requested` and then sets `limit` to
+ * 0. The next poll of the owner finds the limit 0 and takes the slow path. The owner restores the
+ * limit by an exchange and then reads `requested`:
  *
  *     collector                         owner
  *     requested = e                     exchange(limit, end)      acq_rel
  *     limit = 0          release        e = requested
  *
- * If the exchange comes after the collector's store, it reads its 0 and so sees e. If it comes before, the 0 stays and the next poll
- * comes here again. Read the other way round (requested first), a request that arrives in between would be swallowed (INV-POLL-1).
+ * If the exchange comes after the store of the collector, it reads the 0 and therefore sees e. If
+ * the exchange comes earlier, the 0 stays, and the next poll takes the slow path again. In the
+ * opposite order, a request that arrives between the two steps would be lost (INV-POLL-1).
  *
- * The answer, by the thread itself or by the collector for one in native mode:
+ * The answer. The thread answers by itself. In native mode the collector answers for the thread:
  *
  *     SYNC   barrier on
- *     ROOTS  shade the top frames, freeze the rest; what is held becomes born and HELD; colour black; buffer handed over.
- *            For a native thread: freeze everything, give back what is held (INV-THREAD-6)
+ *     ROOTS  shade the top frames and freeze the other frames. Held handles become born, and held
+ *            lines become HELD. Colour black, buffer handed over.
+ *            For a native thread: freeze all frames, and give back what the thread holds
+ *            (INV-THREAD-6)
  *     FLUSH  buffer handed over
- *     IDLE   barrier off, colour white; buffer handed over
+ *     IDLE   barrier off, colour white, buffer handed over
  *
- * What the answer changed is released by the store to `acked`, and acquired by the collector that reads it. */
+ * The store to `acked` releases the changes of the answer. The collector acquires them when it
+ * reads `acked`. */
 #ifndef CX_GC_THREADS_SAFEPOINT_H
 #define CX_GC_THREADS_SAFEPOINT_H
 

@@ -1,4 +1,5 @@
-/* Threads that come and go: registration, exit, and spawning with a handle. */
+/* The lifecycle of threads: registration, exit, and spawning with a handle. Entered by mutators
+ * and by threads that are not registered yet. thread_record.h states the invariants. */
 #ifndef CX_GC_THREADS_THREAD_LIFECYCLE_H
 #define CX_GC_THREADS_THREAD_LIFECYCLE_H
 

@@ -1,7 +1,8 @@
-/* Thread records, the registry, and the root of all state.
+/* Thread records and the registry.
  *
- * A record lives in an array that never moves and is never unmapped, so the collector walks it without a lock, and a thread that comes
- * back to a runtime that was shut down finds its record's memory. A record is reused by later threads.
+ * Records are in an array that never moves and is never unmapped. The collector therefore reads it
+ * without a lock. A thread that returns to a runtime that was shut down still finds the memory of
+ * its record. Later threads reuse the record.
  *
  *             register, spawn_prepare                    (registry lock)
  *     VACANT --------------------------> LIVE --+
@@ -15,25 +16,35 @@
  *        |                               ^ ^        release (collector)
  *        +---- enter_native (self) ------+ +--- spawn_prepare
  *
- * INV-THREAD-1  The owner's words are touched by the owner in MANAGED, by the collector in CLAIMED, and by nobody else.
- * INV-THREAD-2  A request is published (phase, `requested` of every LIVE thread) in one critical section of the registry lock, and
- *               threads come and go only under it: so a thread that comes either gets the request or starts in the state that
- *               answering it leads to.
- *               A thread spawned by another takes over its parent's state; the parent answers first, so nobody ever starts with a
- *               request pending, and the threads that still owe an answer only get fewer.
+ * INV-THREAD-1  The words of a record belong to the owner in MANAGED, and to the collector in
+ *               CLAIMED. No other thread touches them.
+ * INV-THREAD-2  A request is the phase, and `requested` of every LIVE thread. It is published in
+ *               one critical section of the registry lock, and threads come and go under this
+ *               lock. A new thread therefore gets the request, or starts in the state that its
+ *               answer leads to.
  * INV-THREAD-3  The collector never waits for answers while it holds the registry lock.
- * INV-THREAD-4  Handles that a thread held when it left stay with its record, for the next thread that gets it. When ROOTS is
- *               published, the handles of vacant records are abandoned (nobody will answer for them), and this cycle's sweep
- *               finds them: allocated, not marked, not born. Giving them back one by one at the exit would race with the sweep,
- *               which reads `allocated` and `born` one after the other.
- * INV-THREAD-6  A thread in native mode holds neither handles nor blocks after its ROOTS answer: the collector, who gives that answer,
- *               gives them back. The thread is white until then, so none of the handles is born, and the collector is not sweeping,
- *               so that the race of INV-THREAD-4 does not arise.
- * INV-THREAD-5  A thread comes, by registration, and goes, by its own call or its exit, under the life lock: never while a shutdown takes
- *               things down. A shutdown claims every thread in native mode, for good, then raises the generation, and then takes things
- *               down. So a thread that comes back was quicker than that claim, and shutdown finds it in MANAGED while everything is
- *               still there; or it finds itself CLAIMED until it sees the generation raised; or it sees that at once. The
- *               next life uses the same records: who has made one managed looks at the generation once more. */
+ * INV-THREAD-4  The unused handles of a thread that exits stay with its record, for the next
+ *               thread that gets the record. When ROOTS is published, the handles of vacant
+ *               records are abandoned, because no thread will answer for them. The sweep of this
+ *               cycle finds them allocated, not marked and not born. A thread that exits later in
+ *               the cycle without a ROOTS answer abandons its own handles. A thread that gave
+ *               handles back at its exit would race with the sweep, which reads `allocated` and
+ *               then `born`.
+ * INV-THREAD-5  Threads register and exit under the life lock, so never while a shutdown frees the
+ *               state of the runtime. A shutdown claims every native thread for good, then raises
+ *               the generation, and then frees the state. A thread that leaves native mode during
+ *               this has three cases. If it is faster than the claim, the shutdown finds it in
+ *               MANAGED while all state is still present. If it is claimed, it waits until it sees
+ *               the new generation. If the generation is new already, it sees that at once. The
+ *               next runtime uses the same records, so a thread that has made its record MANAGED
+ *               reads the generation once more (INV-SHUTDOWN-2).
+ * INV-THREAD-6  After its ROOTS answer, a thread in native mode holds neither handles nor blocks.
+ *               The collector gives this answer and gives them back. The thread is white until
+ *               then, so none of the handles is born. The collector is not sweeping, so the race
+ *               of INV-THREAD-4 does not occur.
+ * INV-THREAD-7  A parent answers its pending request before it spawns a thread, and the new thread
+ *               starts in the state of its parent. No thread therefore starts with a request
+ *               pending, and the number of threads that owe an answer only falls. */
 #ifndef CX_GC_THREADS_THREAD_RECORD_H
 #define CX_GC_THREADS_THREAD_RECORD_H
 
