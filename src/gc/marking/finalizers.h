@@ -1,17 +1,25 @@
-/* Finalizers: objects whose type has one are listed when they are allocated; one that is found dead is revived (marked, with all it
- * reaches), leaves the list for good, and waits in a queue, which is a root, until the embedder runs its finalizer.
+/* Finalizers.
  *
- * INV-FINAL-1  An object is finalized at most once: it is in the list or in the queue, or neither.
- * INV-FINAL-3  The embedder gets an object only when it and all it reaches are traced: before, what a mutator takes out of it would be
- *              shaded into a buffer that no flush asks for.
- * INV-FINAL-2  Weak references to it are cleared before it is revived: a finalizer can't be surprised by a get.
+ * An object whose type has a finalizer is entered in a list when it is allocated. An object of the
+ * list that is found dead is revived: it is marked, with all objects that it reaches. It leaves
+ * the list for good and waits in a queue until the embedder runs its finalizer. The queue is a
+ * root.
  *
- * INV-FINAL-4  No critical section grows with the list or the queue. Places in the queue are numbered from the beginning of time. The
- *              queue is two vectors: mutators take from the front of the first, the collector adds to the second, and when the first
- *              is used up the two change places. So nothing is ever moved.
+ * INV-FINAL-1  An object is finalized at most once. It is in the list, in the queue, or in
+ *              neither.
+ * INV-FINAL-2  Weak references to an object are cleared before the object is revived. A get
+ *              therefore never returns an object that is about to be finalized.
+ * INV-FINAL-3  The embedder gets an object only when the object and all objects that it reaches
+ *              are traced. Otherwise a mutator that loads a reference from the object would shade
+ *              it into a buffer that no flush collects.
+ * INV-FINAL-4  No critical section grows with the list or the queue. Positions in the queue are
+ *              numbered from its creation on. The queue is two vectors. Mutators take from the
+ *              front of the first vector, and the collector adds to the second. When the first
+ *              vector is empty, the two are exchanged, so no entry is ever moved.
  *
- * Order: objects found dead in one cycle are queued in the order of their allocation; none waits for another, whatever refers to what. A
- * finalizer may make its object reachable again: then it lives on as any other, without a finalizer. */
+ * Objects that are found dead in one cycle are queued in the order of their allocation. No object
+ * waits for another object, whatever their references are. A finalizer may make its object
+ * reachable again. The object then lives on like any other object, without a finalizer. */
 #ifndef CX_GC_MARKING_FINALIZERS_H
 #define CX_GC_MARKING_FINALIZERS_H
 

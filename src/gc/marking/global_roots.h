@@ -1,8 +1,9 @@
-/* Roots outside stacks: global cells that hold a handle, and pins.
+/* Roots outside the stacks: global cells that hold a handle, and pins.
  *
- * Each is a table under one lock; the collector reads it in pieces, so that a mutator waits for a few microseconds at most. Cells are
- * read and written without the lock, with the barrier of a MUTABLE field. A pin is a root of its own (and, when objects move, keeps
- * its object in place); pins of one object are counted. */
+ * Each kind is a table, and one lock protects both tables. The collector reads a table in pieces,
+ * so a mutator waits for the lock for a few microseconds at most. Cells are read and written
+ * without the lock, with the write barrier of a MUTABLE field. A pin is a root of its own. If
+ * objects move, the pin also keeps its object in place. The pins of one object are counted. */
 #ifndef CX_GC_MARKING_GLOBAL_ROOTS_H
 #define CX_GC_MARKING_GLOBAL_ROOTS_H
 

@@ -1,16 +1,22 @@
-/* Grey handles on their way to a marker: chunks, and the list of full ones.
+/* The mark queue: handles on their way to a marker, in chunks, and the list of full chunks.
  *
- * A thread (mutator or marker) fills a chunk of its own; a full one goes to the list, where any marker takes it. An entry is a
- * *candidate*: a handle that is to be marked if it is not, and then traced. So a handle may stand in several chunks, and nothing is
- * lost or done twice. A marked object that is not traced to its end is a *rest*: two entries that always travel together, the
- * object's handle and above it a word with CX_GREY_REST, the kind of rest, and the index to go on from.
+ * A thread (mutator or marker) fills a chunk of its own. A full chunk goes to the list, and any
+ * marker takes it from there. An entry is a *candidate*: a handle that a marker marks, unless it
+ * is marked already, and then traces. A handle may therefore be in several chunks, and no object
+ * is lost or traced twice. A marked object that is only partly traced is a *rest*. A rest consists
+ * of two entries that always stay together. The lower entry is the handle of the object. The upper
+ * entry is a word with CX_GREY_REST, the kind of the rest, and the index at which tracing
+ * continues.
  *
- * INV-QUEUE-1  Queueing can't fail: if no chunk can be had, the handle's bit is set in the handle table's grey bitmap, which the
- *             collector looks through when it has nothing else. `spilled` says that some bit is set, or was when the clearing of
- *             the bitmap began.
- * INV-QUEUE-4  chunks = free + cold + out. A cold chunk has no pages, and so can't be linked: its number is on a stack beside the range.
- * INV-QUEUE-3  A rest has no bit to be spilled to. If no chunk can be had, it goes to `rest`, a few places in this struct. Markers
- *             take from there before they take a chunk, so that each adds no more than its queues hold. */
+ * INV-QUEUE-1  Queueing a handle cannot fail. If no chunk is available, the bit of the handle is
+ *              set in the grey bitmap of the handle table. The collector searches this bitmap when
+ *              it has no other work. `spilled` means that some bit is set, or was set when the
+ *              clearing of the bitmap began.
+ * INV-QUEUE-3  A rest has no bit in the bitmap. If no chunk is available, the rest goes to `rest`,
+ *              an array with a few places in this struct. Markers take from this array before they
+ *              take a chunk, so each marker adds no more rests than its queues hold.
+ * INV-QUEUE-4  chunks = free + cold + out. A cold chunk has no pages and therefore cannot be
+ *              linked. Its number is on a stack beside the range. */
 #ifndef CX_GC_MARKING_MARK_QUEUE_H
 #define CX_GC_MARKING_MARK_QUEUE_H
 

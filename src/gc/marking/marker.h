@@ -1,22 +1,27 @@
-/* Marking: from grey candidates to everything they reach.
+/* Marking: from candidates to all objects that they reach.
  *
- * A marker is the collector, or a mutator that helps for some microseconds (assist). Each has a chunk of candidates of its own; full
- * ones go to the shared list (mark_queue.h), where every marker takes from when its own is empty. A candidate passes two short queues, so
- * that memory is asked for before it is needed:
+ * A marker is the collector, or a mutator that helps for some microseconds (assist). Each marker
+ * has its own chunk of candidates. Full chunks go to the shared list (mark_queue.h). A marker
+ * whose chunk is empty takes one from this list. A candidate passes through two short queues, so
+ * that its memory is prefetched before it is used:
  *
- *     chunk --> [table queue] -- test and set the mark --> [object queue] -- header, lines, references --> chunk
+ *     chunk --> [table queue] -- test and set the mark --> [object queue] -- trace --> chunk
  *               prefetch mark word and slot                prefetch the object
  *
- * INV-MARK-1  Only markers set mark bits, and whoever sets a bit traces the object. Mutators that shade only queue. As long as the
- *             collector is alone it sets bits by plain reads and writes, which is worth a third of its speed. A mutator that wants
- *             to help asks; the collector sees that between two chunks, goes over to atomic operations for the rest of the cycle,
- *             and only then (release, acquire) says that helping is allowed.
- * INV-MARK-2  A marker leaves nothing in its queues: it hands back candidates that are not marked yet, and rests (mark_queue.h) of
- *             objects that are marked and not traced to their end.
+ * To trace an object is to read its header, mark its lines and push its references.
  *
- * The marker spends from the budget of its slice (budget.h): turns in the loop, and all that an object costs beyond its turn in
- * `extra`. An array, a list of far reference offsets and the ephemerons of one key are read CX_MARK_STEP entries at a time; the
- * rest is queued. One call of an embedder's trace function is one piece, however long it takes. */
+ * INV-MARK-1  Only markers set mark bits, and the marker that sets a bit traces the object.
+ *             Mutators that shade only queue. While the collector is alone, it sets bits by plain
+ *             reads and writes, which is worth a third of its speed. A mutator that wants to help
+ *             asks. The collector sees the request between two chunks and uses atomic operations
+ *             for the rest of the cycle. Only then does it allow helping (release, acquire).
+ * INV-MARK-2  A marker leaves no entry in its queues. It hands back candidates that are not marked
+ *             yet, and rests (mark_queue.h) of objects that are marked and only partly traced.
+ *
+ * The marker spends from the budget of its slice (budget.h). It spends the turns of its loop, and
+ * in `extra` all costs of an object beyond its turn. An array, a list of far reference offsets and
+ * the ephemerons of one key are read CX_MARK_STEP entries at a time, and the rest is queued. One
+ * call of an embedder's trace function is one piece, however long it takes. */
 #ifndef CX_GC_MARKING_MARKER_H
 #define CX_GC_MARKING_MARKER_H
 

@@ -1,5 +1,5 @@
-/* The return barrier: before a thread returns into a frozen frame, it scans the frame (INV-SHADOW-1,
- * INV-SHADOW-4). Entered by the owner of the stack. */
+/* The return barrier: a thread scans a frozen frame before it returns into the frame
+ * (INV-SHADOW-1, INV-SHADOW-4). Entered by the owner of the stack. */
 #ifndef CX_GC_MARKING_RETURN_BARRIER_H
 #define CX_GC_MARKING_RETURN_BARRIER_H
 

@@ -1,5 +1,5 @@
-/* Shading: how a thread tells the markers of an object that must be marked. Only markers set mark bits
- * (INV-MARK-1); a thread that shades puts the handle into a buffer of its own. */
+/* Shading: how a thread tells the markers that an object must be marked. Only markers set mark
+ * bits (INV-MARK-1). A thread that shades a handle puts it into a buffer of its own. */
 #ifndef CX_GC_MARKING_SHADE_H
 #define CX_GC_MARKING_SHADE_H
 

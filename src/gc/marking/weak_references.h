@@ -1,28 +1,43 @@
 /* Weak references and ephemerons.
  *
- * A weak reference is an object whose cell is not traced; an ephemeron has two, a key and a value, and its value is traced when its key
- * is alive (marked or born). All cells whose target is dead are cleared at one instant, and a get must not hand out what has just been
- * decided to die. One atomic word w says how things stand:
+ * A weak reference is an object with a cell that is not traced. An ephemeron has two cells, a key
+ * and a value. Its value is traced when its key is alive (marked or born). All cells with dead
+ * targets are cleared at one instant. A get must not return an object that was just found dead.
+ * One atomic word w holds the state:
  *
- *              Start                     empty flush, n unchanged           all cells looked at
- *     OPEN ------------> {MARKING, 0} --------------------------> CLEARED --------------------> OPEN
+ *              Start                     empty flush, n unchanged          all cells visited
+ *     OPEN ------------> {MARKING, 0} --------------------------> CLEARED -------------------> OPEN
  *                          | ^  a get of a white target: n + 1
  *                          +-+
  *
- * Get, with no safepoint inside. A white thread returns what is in the cell. A black one reads w, then the cell. Null, born, or w OPEN:
- * return it. Marked, or CLEARED: read w again, and start over if its state has changed; marked: return it, CLEARED: null. {MARKING, n}:
- * compare-and-swap to n + 1 (failed: start over), *then* shade the target and return it.
+ * A get contains no safepoint. A white thread returns the contents of the cell. A black thread
+ * reads w and then the cell:
  *
- * INV-WEAK-1  The swap comes before the shade: the other order leaves an object in a buffer that nobody asks for.
- * INV-WEAK-2  n is read before a flush is asked for; if it is the same after an empty round, no get has slipped in.
- * INV-WEAK-3  Cells are cleared by compare-and-swap, before OPEN, before the sweep.
- * INV-WEAK-4  An ephemeron whose key is not alive yet waits in a table by its key, whose bit is set in the `watched` bitmap; who marks a
- *             watched key pushes the values that wait. Bit, then a look at the mark; mark, then a look at the bit (both seq): one
- *             of the two sees the other, and a chain of ephemerons costs linear time. Ephemerons of one key are taken out of
- *             the table a few at a time; whoever leaves some there queues the key again (CX_REST_EPHEMERONS), before the lock
- *             of the next piece is taken, so that marking can't end before the last of them is taken.
- * INV-WEAK-5  After the decision marks don't prove life: what has a finalizer is marked then, dead as it is. So who finds a target marked
- *             looks at w again. (That a dead handle is not born again before the next cycle is MI-6.) */
+ *     the target is null or born, or w is OPEN    return the target
+ *     the target is marked                        read w again: if its state has changed, start
+ *                                                 over, else return the target
+ *     w is CLEARED                                read w again: if its state has changed, start
+ *                                                 over, else return null
+ *     w is {MARKING, n}                           compare-and-swap w to n + 1. If this fails, start
+ *                                                 over. Then shade the target and return it.
+ *
+ * INV-WEAK-1  A get counts itself by compare-and-swap before it shades. The opposite order leaves
+ *             a handle in a buffer that no flush collects.
+ * INV-WEAK-2  The collector reads n before it requests a flush. If n is the same after an empty
+ *             round, no get has occurred in between.
+ * INV-WEAK-3  Cells are cleared by compare-and-swap, before OPEN and before the sweep.
+ * INV-WEAK-4  An ephemeron whose key is not alive yet waits in a table, under its key. The bit of
+ *             the key is set in the `watched` bitmap. The marker of a watched key pushes the
+ *             values that wait. The waiting side sets the bit and then reads the mark. The marker
+ *             of the key sets the mark and then reads the bit. All four are seq, so at least one
+ *             side sees the other, and a chain of ephemerons costs linear time. The ephemerons of
+ *             one key are taken from the table a few at a time. A marker that leaves some there
+ *             queues the key again (CX_REST_EPHEMERONS), before it takes the lock for the next
+ *             piece. Marking therefore cannot end before the last ephemeron is taken.
+ * INV-WEAK-5  After the decision a mark does not prove that an object is alive, because dead
+ *             objects with a finalizer are marked then. A get that finds its target marked
+ *             therefore reads w again. A dead handle is not born again before the next cycle
+ *             (MI-6). */
 #ifndef CX_GC_MARKING_WEAK_REFERENCES_H
 #define CX_GC_MARKING_WEAK_REFERENCES_H
 

@@ -1,21 +1,28 @@
-/* The write barrier: what a thread does before it overwrites a reference in a MUTABLE object, a global root, or another frame's slot.
+/* The write barrier: the steps of a thread before it overwrites a reference in a MUTABLE object,
+ * in a global root, or in a slot of another frame.
  *
- *     phase        shade what is overwritten     shade what is written
- *     SYNC, ROOTS  yes                           yes
- *     MARK, SWEEP  yes                           no
+ *     phase                        shade the overwritten value   shade the written value
+ *     SYNC, ROOTS                  yes, unless born              yes, born or not
+ *     MARK, SWEEP, IDLE            yes, unless born              no
  *
- * whenever the thread's own barrier is on (its answer to SYNC up to its answer to IDLE).
+ * The table applies while the barrier of the thread is on, from its SYNC answer to its IDLE
+ * answer.
  *
- * A slot of a frozen frame is like a field: until it is read it vouches for what it held, so
- * coex_gc_set_slot has the same barrier.
+ * A slot of a frozen frame is like a field. Until it is read, it keeps its old value alive for the
+ * cycle. coex_gc_set_slot therefore has the same barrier.
  *
- * INV-BARRIER-1  Deletion: what a field held when somebody's roots were scanned is reached, even if it is overwritten before the
- *                marker comes by. Born objects need no shade here, and get none, so that mutators can't feed a flush for ever.
- * INV-BARRIER-2  Insertion, while some threads are scanned and others are not: a thread that is not scanned yet allocates white, and
- *                what it puts into an object may be seen by no scan.
- * INV-BARRIER-3  The shaded value is the one that the store really replaces: two threads may store to one field, so a store is a
- *                compare-and-swap loop. Shade before the store becomes visible.
- * INV-BARRIER-4  The phase may be read late (relaxed): it can be stale only towards SYNC or ROOTS, which shades more. */
+ * INV-BARRIER-1  Deletion. The value that a field held when the roots of some thread were scanned
+ *                is reached, even if the field is overwritten before a marker reads it. Born
+ *                objects need no shade here and get none, so that mutators cannot prolong a flush
+ *                for ever.
+ * INV-BARRIER-2  Insertion, while some threads are scanned and others are not. A thread that is
+ *                not scanned yet allocates white, and a value that it stores into an object may be
+ *                seen by no scan.
+ * INV-BARRIER-3  The shaded value is the value that the store replaces. Two threads may store to
+ *                one field, so a store is a compare-and-swap loop. The shade comes before the
+ *                store becomes visible.
+ * INV-BARRIER-4  The phase may be read late (relaxed). It can be stale only towards SYNC or ROOTS,
+ *                which shades more. */
 #ifndef CX_GC_MARKING_WRITE_BARRIER_H
 #define CX_GC_MARKING_WRITE_BARRIER_H
 
