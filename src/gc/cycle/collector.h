@@ -1,10 +1,13 @@
-/* The collector's role, and those who ask for cycles.
+/* The role of the collector, and requests for cycles.
  *
- * The role is a lock: whoever has it runs slices of the cycle (stages.h). With a GC thread (gc_threads=1) that thread has it while a cycle
- * runs; with none (gc_threads=0) mutators take it by try-lock for a while, in coex_gc_step, in slow allocations, and to the end in
- * coex_gc_collect. Between two slices everything is consistent: there the role changes hands, and there a fork can be let through.
+ * The role is a lock, and its holder runs slices of the cycle (stages.h). With a GC thread
+ * (gc_threads=1), that thread holds the role while a cycle runs. Without a GC thread
+ * (gc_threads=0), mutators take the role by try-lock. They hold it for a while in coex_gc_step and
+ * in slow allocations, and to the end of the cycle in coex_gc_collect. Between two slices all
+ * state is consistent. There the role can pass to another thread, and a fork can proceed.
  *
- * Requests are counted: cycle number k starts after everything that was ordered as k, and a waiter waits for a number. */
+ * Requests are counted. Cycle number k starts after every request that was given the number k. A
+ * thread that waits for a cycle waits for a number. */
 #ifndef CX_GC_CYCLE_COLLECTOR_H
 #define CX_GC_CYCLE_COLLECTOR_H
 

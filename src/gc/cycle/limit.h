@@ -1,23 +1,25 @@
 /* The line of threads that wait for memory at a limit.
  *
- * An allocation that finds no room waits for a full cycle and tries again, beside everybody else. If
- * other threads took what that cycle freed, the allocation stands in line (slow_allocation.c). The head of the
- * line tries first; if it finds no room, it closes the gate and waits for another full cycle. While
- * the gate is closed, every other allocation that reaches its slow path stands in line too, so that
- * nobody takes what the cycle frees before the head has tried.
+ * An allocation that finds no room waits for a full cycle and tries again, together with all other
+ * threads. If other threads took the memory that the cycle freed, the allocation stands in line
+ * (slow_allocation.c). The head of the line tries first. If it finds no room, it closes the gate
+ * and waits for another full cycle. While the gate is closed, every other allocation that reaches
+ * its slow path stands in line too. No other thread therefore takes the freed memory before the
+ * head has tried.
  *
  *     stand (self, native)          head: try, close, wait, try     leave (self)
  *     OUTSIDE ------------> IN LINE -----------------------> SERVED ------------> OUTSIDE
  *
- * INV-LIMIT-1  The gate is closed only while its thread is the head of the line, and a head that
- *              leaves opens it and signals the next. So the gate never outlives the one who closed it.
- * INV-LIMIT-2  A head gives up only after a complete cycle with the gate closed that left no less in
- *              use than the cycle before it, and during which no other thread was granted memory.
- *              With the gate closed a thread is granted memory once at most, and what is in use
- *              can't fall for ever, so every head leaves.
+ * INV-LIMIT-1  The gate is closed only while the thread that closed it is the head of the line. A
+ *              head that leaves opens the gate and signals the next thread.
+ * INV-LIMIT-2  A head gives up only after a complete cycle with the gate closed. That cycle left
+ *              no less memory in use than the cycle before it, and no other thread was granted
+ *              memory during it. With the gate closed, a thread is granted memory at most once.
+ *              The memory in use cannot fall for ever, so every head leaves.
  *
- * Entered by mutators: in native mode while they stand, in managed mode otherwise. The latch is held
- * for a few instructions. Nothing here knows what the threads wait for. */
+ * Entered by mutators, in native mode while they stand in line and in managed mode otherwise. The
+ * latch is held for a few instructions. This module does not know which resource the threads wait
+ * for. */
 #ifndef CX_GC_CYCLE_LIMIT_H
 #define CX_GC_CYCLE_LIMIT_H
 

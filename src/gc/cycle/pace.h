@@ -1,9 +1,12 @@
-/* The pace: when a cycle is due, and when a mutator should help.
+/* The pace: when a cycle is due, and when a mutator must help.
  *
- * After each cycle the heap may grow by `percent` of what survived (at least by a quarter of the initial heap); a soft limit makes
- * that less. The goal is survivors + growth; a cycle is asked for when so many bytes were taken. If the heap passes its goal by half
- * before the cycle has ended, slow allocations pay for each CX_ASSIST_BYTES they take, in pieces of CX_ASSIST_NS: by marking, or where
- * there is nothing to share, by sleeping. The further the heap is past its goal, the more pieces they pay. */
+ * After each cycle the heap may grow by `percent` of the memory that survived, but at least by a
+ * quarter of the initial heap. A soft or hard limit makes the growth smaller. The goal is the
+ * surviving memory plus the growth. A cycle is requested when threads have taken as many bytes as
+ * the heap may grow. If the heap exceeds its goal by half before the cycle has ended, slow
+ * allocations pay for each CX_ASSIST_BYTES that they take, in pieces of CX_ASSIST_NS. They pay by
+ * marking, or by sleeping if there is no marking work to share. The further the heap is past its
+ * goal, the more pieces they pay. */
 #ifndef CX_GC_CYCLE_PACE_H
 #define CX_GC_CYCLE_PACE_H
 

@@ -1,22 +1,34 @@
-/* The cycle: its stages, each in slices that end soon, so that whoever runs it can stop between two (to look at the clock, to let a
- * fork through) and go on later, on another thread if need be. One at a time: who runs it has the collector's role (collector.h), and is
- * "the collector" in all texts.
+/* The cycle and its stages.
  *
- *   1. CLEAR     all threads have answered IDLE: every barrier is off, every colour white. Drop born bits and HELD lines; full cycle: marks
- *                and what IDLE handed over. No lock is held: this grows with the heap.
- *   2. SYNC      threads turn their barriers on.
- *   3. ROOTS     threads shade their top frames, freeze the rest, and allocate black from then on.
- *   4. MARK      buffers, frozen frames, global roots; trace. (The barrier runs beside it.)
- *   5. FLUSH     ask for buffers; trace what comes, and ask again. INV-FLUSH-1: a round (from before the request to the end of the tracing
- *                behind it) in which nobody marks anything ends marking: then nobody has a white object that is reachable.
- *   6. WEAK      cells of dead targets are cleared; the dead that have a finalizer are revived and queued (weak_references.h, finalizers.h).
- *   7. VISIT     whoever asked to look at the heap does so now: every reachable object is marked or born.
- *   8. SWEEP     handles, then lines (INV-HEAP-2).
- *   9. IDLE      barriers off, colour white. INV-IDLE-1: the next CLEAR waits for all answers; a thread whose barrier is still on would
- *                shade by the old marks.
+ * Each stage runs in slices that end soon. The thread that runs the cycle can stop between two
+ * slices, to read the clock or to let a fork proceed. The cycle continues later, possibly on
+ * another thread. One thread at a time runs the cycle. It holds the role of the collector
+ * (collector.h), and all comments call it "the collector".
  *
- * Handshakes go by epoch. A request is published under the registry lock (INV-THREAD-2); answers are waited for without any lock, and
- * given for threads in native mode. A thread that is late is named, and waited for: never a guess. */
+ *   1. CLEAR     All threads have answered IDLE, so every barrier is off and every colour is
+ *                white. Clear marks, born bits and HELD lines, and drop the contents of the mark
+ *                queue. No lock is held, because this work grows with the heap.
+ *   2. SYNC      Threads turn their barriers on.
+ *   3. ROOTS     Threads shade their top frames, freeze the other frames, and allocate black from
+ *                then on.
+ *   4. MARK      Read the buffers, frozen frames, global roots, pins and the finalizer queue, and
+ *                trace. The write barrier is active.
+ *   5. FLUSH     Request the buffers, trace their contents, and request them again. A round lasts
+ *                from before the request to the end of the tracing after it. Marking ends after a
+ *                round in which no object was marked (INV-FLUSH-1). Then no thread can reach a
+ *                white object.
+ *   6. WEAK      Clear the cells of dead targets. Revive and queue dead objects that have a
+ *                finalizer (weak_references.h, finalizers.h).
+ *   7. VISIT     Verify the heap if verify=1, and run the visits that were requested. Every
+ *                reachable object is marked or born.
+ *   8. SWEEP     Sweep the handles, then the lines (INV-HEAP-2).
+ *   9. IDLE      Barriers off, colour white. The next CLEAR waits for all answers (INV-IDLE-1),
+ *                because a thread whose barrier is still on would shade by the old marks.
+ *  10. TRIM      Return free memory beyond the goal to the operating system.
+ *
+ * Handshakes use epochs. A request is published under the registry lock (INV-THREAD-2). The
+ * collector waits for answers without a lock, and answers for threads in native mode. A late
+ * thread is reported and still waited for. */
 #ifndef CX_GC_CYCLE_STAGES_H
 #define CX_GC_CYCLE_STAGES_H
 

@@ -1,4 +1,6 @@
-/* The sweep: handles first, 64 at a step, then lines. Beside running mutators, all of them black. */
+/* The sweep: first the handles, 64 in each step, and then the lines. Mutators run during the
+ * sweep, and all of them are black. The collector sweeps handles. Lines are also swept by mutators
+ * that need space (blocks.c). */
 #ifndef CX_GC_CYCLE_SWEEP_H
 #define CX_GC_CYCLE_SWEEP_H
 

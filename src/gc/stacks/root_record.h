@@ -1,19 +1,26 @@
-/* Records of shadow stacks: what the roots of one cycle were, for whoever looks at the heap during it.
+/* Root records: the contents of the shadow stacks in one cycle, for visits of the heap.
  *
- * A stack can't be read while its thread runs on it. But in each cycle every word of it is read once, by whoever scans it: the owner reads
- * its top frames at ROOTS and the frames it returns into, the collector all others (shadow_stack.h). While recording is on, whoever reads a word
- * also writes it down. So a record costs a thread a copy of what it reads anyway, nobody waits, and when marking has ended the records are
- * the stacks as the cycle saw them.
+ * A stack cannot be read while its thread runs on it. But in each cycle every word of the stack is
+ * read once. The owner reads its top frames at ROOTS and the frames that it returns into, and the
+ * collector reads all other frames (shadow_stack.h). While recording is on, the thread that reads
+ * a word also copies it to a record. A record therefore costs a thread a copy of words that it
+ * reads anyway, and no thread waits. When marking has ended, the records are the stacks as the
+ * cycle saw them.
  *
- *     a record          [from, to) of one stack: what a freeze covers, or the words above it that
- *                       the owner reads at ROOTS. A stack that is frozen again has several: the
- *                       last freeze, with the words above it if the owner read them, is the stack
- *     its words         headers and slots as they are; of a local what is in it, with COEX_GC_LOCAL_BIT unless that is 0 or an immediate
+ *     a record          [from, to) of one stack: the words that a freeze covers, or the words above
+ *                       them that the owner reads at ROOTS. A stack that is frozen again has
+ *                       several records. The stack is the last freeze, with the words above it if the
+ *                       owner read them
+ *     its words         headers and slots are copied unchanged. For a local, the record holds the
+ *                       value of the local, with COEX_GC_LOCAL_BIT unless it is 0 or an immediate
  *
- * INV-RECORD-1  Recording goes on before SYNC is published and off after the visits, with no frozen word left: so a freeze and the reads
- *               of what it froze see the same setting, and a shadow's `record` is of the last freeze or NULL.
- * INV-RECORD-2  Two threads never write the same word of a record: spans are claimed or cut (INV-SHADOW-2, INV-SHADOW-4). The flush handshakes make
- *               all words visible to the collector before a visit reads them. */
+ * INV-RECORD-1  Recording is switched on before SYNC is published, and switched off after the
+ *               visits, when no word is frozen. A freeze and the reads of its words therefore see
+ *               the same setting. The `record` of a shadow stack belongs to its last freeze or is
+ *               NULL.
+ * INV-RECORD-2  Two threads never write the same word of a record, because spans are claimed or
+ *               cut (INV-SHADOW-2, INV-SHADOW-4). The flush handshakes make all words visible to
+ *               the collector before a visit reads them. */
 #ifndef CX_GC_STACKS_ROOT_RECORD_H
 #define CX_GC_STACKS_ROOT_RECORD_H
 

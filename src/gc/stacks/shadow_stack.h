@@ -1,28 +1,35 @@
-/* A shadow stack: one contiguous array of words per thread, and its watermark.
+/* The shadow stack: a contiguous array of words, and its watermark.
  *
- * A word is a handle or immediate, the address of a local that holds one (bit 63), or the header that a frame starts with (bits 63
- * and 62). Headers can be told from slots, so a frame is found from its end by looking down, and the collector needs no frame
- * boundaries at all: it reads words. The first word is the header of a frame that is never left.
+ * A word is a handle or immediate, the address of a local that holds one of these (bit 63), or the
+ * header at the start of a frame (bits 63 and 62). Headers differ from slots, so a frame is found
+ * from its end by searching downwards. The collector reads words and needs no frame boundaries.
+ * The first word is the header of a frame that is never left.
  *
- * Frozen words. At a root scan the owner freezes everything below its top frames and goes on. The frozen words are [lo, hi), kept in
- * one word that changes by compare-and-swap; the collector claims from lo up, in chunks, and says in `scanned` how far it is done:
+ * Frozen words. At a root scan the owner freezes all words below its top frames and continues. The
+ * frozen words are [lo, hi), which is packed into one word that changes by compare-and-swap. The
+ * collector claims chunks from lo upwards, and stores in `scanned` how far it has read:
  *
  *     0 ........ scanned ........ lo ............... hi ............... top
  *       done               claimed   frozen, unclaimed  owner's
  *
- * INV-SHADOW-1  The owner writes no word below hi, and no local that such a word points to. Leaving a frame down to hi or below runs
- *               the return barrier, which takes the words it needs out of the range and scans them first. A frozen word is scanned
- *               by somebody in every case, also when its frame is popped unread or its thread exits: its value may have been put
- *               into an object meanwhile, with no shade, since the frozen root vouches for it.
- *               For the same reason coex_gc_set_slot shades what it overwrites whenever the
- *               thread's barrier is on, whatever its colour: another thread may have frozen the slot.
- * INV-SHADOW-2  Words between scanned and lo are being read: an owner that needs one of them waits for that chunk. This is the
- *               only wait of a mutator, and it is bounded by a chunk.
+ * INV-SHADOW-1  The owner writes no word below hi, and no local that such a word points to, except
+ *               through coex_gc_set_slot and coex_gc_set_root. Leaving a frame down to hi or below
+ *               runs the return barrier, which takes the words that it needs out of the range and
+ *               scans them first. coex_gc_set_slot shades the overwritten value whenever the
+ *               barrier of the thread is on. The colour does not matter, because another thread
+ *               may have frozen the slot.
+ * INV-SHADOW-2  The collector is reading the words between scanned and lo. An owner that needs one
+ *               of them waits for that chunk. A mutator waits for nothing else here, and the wait
+ *               is bounded by a chunk.
  * INV-SHADOW-3  A freeze drops no frozen word. The collector claims words in MARK, of stacks that
- *               are done. A stack is frozen before MARK, or while it is not done. So nothing of a range
- *               that is frozen again is claimed: it begins at 0. The new range ends no lower, because
- *               an owner pops no frozen word without taking it out of the range. Words that were read
- *               before may be in the new range: they are read again, which does no harm. */
+ *               are done. A stack is frozen before MARK, or while it is not done. No word of a
+ *               range that is frozen again is therefore claimed, and the range begins at 0. The
+ *               new range ends no lower than the old one, because an owner pops no frozen word
+ *               without taking it out of the range. The new range may contain words that were read
+ *               before. They are read again, which does no harm.
+ * INV-SHADOW-4  Every frozen word is scanned, also if its frame is popped unread or its thread
+ *               exits. Its value may have been stored into an object without a shade, because the
+ *               frozen root kept the value alive. */
 #ifndef CX_GC_STACKS_SHADOW_STACK_H
 #define CX_GC_STACKS_SHADOW_STACK_H
 

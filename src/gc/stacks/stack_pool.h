@@ -1,8 +1,8 @@
-/* The shadow stacks that there are: one for each thread, and those of coroutines.
+/* The pool of shadow stacks: one stack for each thread, and the stacks of coroutines.
  *
- * Records live in an array that never moves, so that the collector walks it without a lock. A thread's own stack has a reservation of its
- * own. A coroutine's comes from one arena without guard pages, in power-of-two sizes, so that a hundred thousand of them need no mapping
- * each.
+ * Records are in an array that never moves, so the collector reads it without a lock. The stack of
+ * a thread has a reservation of its own. Coroutine stacks come from one arena without guard pages,
+ * in power-of-two sizes. A hundred thousand of them therefore need no mapping each.
  *
  *               create             switch to it (thread, cas)
  *     VACANT ------------> SUSPENDED --------------------------> ACTIVE
@@ -11,19 +11,24 @@
  *                              |
  *                              +--claim, freeze, release (collector)--> CLAIMED
  *
- * `done` is the cycle for which its words are taken care of: frozen (and so read by the collector, or by the return barrier), or pushed by
- * a black thread. At the start of a cycle no stack is done.
+ * `done` is the number of the cycle in which all words of the stack are covered. A word is covered
+ * if a black thread pushed it, or if it is frozen, so that the collector or the return barrier
+ * reads it. At the start of a cycle no stack is done.
  *
- * INV-STACK-1  What a black thread switches away from is done; what a white one leaves is not.
- * INV-STACK-2  A black thread that switches to a stack that is not done freezes all of it, and applies the return barrier to its top frame,
- *              before it runs on; with no safepoint in between.
- * INV-STACK-3  In MARK the collector freezes suspended stacks that are not done. A switch waits while that very stack is being frozen, no
- *              longer. A flush is asked for only when every stack is done and read.
- * INV-STACK-4  What is frozen stays frozen for the rest of the cycle, whoever enters and leaves the stack.
- *              A black thread may have put a handle from a frozen word into a fresh object, without a
- *              shade: only that word vouches for the handle. So a white thread that leaves a stack makes it
- *              not done and drops nothing; it thaws (and shades) the frames it returns into, as any thread
- *              does; and the next freeze covers what is frozen and everything above it (INV-SHADOW-3).
+ * INV-STACK-1  A stack that a black thread leaves is done. A stack that a white thread leaves is
+ *              not.
+ * INV-STACK-2  A black thread that enters a stack which is not done freezes all of it. Then it
+ *              runs the return barrier for the top frame, before it continues and without a
+ *              safepoint in between.
+ * INV-STACK-3  In MARK the collector freezes suspended stacks that are not done. A switch waits
+ *              only while the collector freezes that same stack. A flush is requested only when
+ *              every stack is done and read.
+ * INV-STACK-4  Frozen words stay frozen for the rest of the cycle, whichever threads enter and
+ *              leave the stack. A black thread may have stored a handle from a frozen word into a
+ *              new object, without a shade, so that only that word keeps the handle alive. A white
+ *              thread that leaves a stack therefore makes it not done and drops no frozen word.
+ *              Like any thread, it thaws and shades the frames that it returns into. The next
+ *              freeze covers the frozen words and all words above them (INV-SHADOW-3).
  *
  *     white thread T                     black thread B, in ROOTS
  *                                        enters S: freezes all of it
