@@ -9,8 +9,8 @@
  *
  *     a record          [from, to) of one stack: the words that a freeze covers, or the words above
  *                       them that the owner reads at ROOTS. A stack that is frozen again has
- *                       several records. The stack is the last freeze, with the words above it if the
- *                       owner read them
+ *                       several records. The last freeze is the stack, together with the words
+ *                       above it if the owner read them
  *     its words         headers and slots are copied unchanged. For a local, the record holds the
  *                       value of the local, with COEX_GC_LOCAL_BIT unless it is 0 or an immediate
  *
