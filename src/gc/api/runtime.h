@@ -1,4 +1,5 @@
-/* The runtime as a whole: brings everything up in order, and down in exactly the reverse one. */
+/* The runtime as a whole: initializes all modules in order, and shuts them down in the reverse
+ * order. */
 #ifndef CX_GC_API_RUNTIME_H
 #define CX_GC_API_RUNTIME_H
 

@@ -1,12 +1,17 @@
-/* The slow half of allocation: next handle word, next hole, next block, large objects, triggers, limits.
+/* The slow path of allocation: the next handle word, hole or block, large objects, triggers and
+ * limits.
  *
- * INV-ALLOC-1  No allocation holds a handle bit or space for its object across a safepoint. The slow path answers requests first, with
- *              neither taken, then gets both and does not poll again before it returns: so the colour that the handle and the lines
- *              were taken with is the colour that the object is born with.
+ * INV-ALLOC-1  No allocation holds a handle bit or space for its object across a safepoint. The
+ *              slow path first answers requests, while it holds neither. Then it takes both, and
+ *              does not poll again before it returns. The handle and the lines are therefore taken
+ *              in the colour that the object is born with.
  *
- * At a hard limit (heap_limit, max_handles, the system's memory) the thread waits in native mode for a full cycle that starts after it
- * began to wait; for handles one more behind it, since they come back a cycle later. Then it asks the embedder's handler, once; then
- * the answer is the null handle. Inside the handler nothing waits and nobody is asked. */
+ * At a hard limit (heap_limit, max_handles, the memory of the system) the thread waits in native
+ * mode for a full cycle that starts after the wait began. For handles it waits for one more cycle,
+ * because they become free a cycle later. If memory was freed and other threads took it, the
+ * thread stands in line (limit.h). If that fails, it calls the handler of the embedder once, and
+ * tries once more if the handler returns true. If there is still no room, the allocation returns
+ * the null handle. Inside the handler no allocation waits, and the handler is not called again. */
 #ifndef CX_GC_API_SLOW_ALLOCATION_H
 #define CX_GC_API_SLOW_ALLOCATION_H
 

@@ -1,12 +1,16 @@
-/* Graves: what is known of handles whose objects are gone, so that the use of one is reported with its history: its type, the cycle that
- * freed it, where it was allocated. For `checked` builds, and for stale=1, where freed handles also stay out of use for as long as
- * possible.
+/* The history of freed handles, for reports about stale handles.
  *
- * A site is written by the thread that allocates, the rest by the collector when it clears the slot. A generation is read by whoever
- * looks at a handle; all else for a report, after a handle was found to be stale.
+ * A report gives the type of the freed object, the cycle that freed it, and the place of its
+ * allocation. The history exists in `checked` builds and with stale=1. With stale=1, freed handles
+ * also stay unused for as long as possible.
  *
- * INV-STALE-1  The generation of a handle changes when its object goes and at no other time, before its slot is NULL: who finds a slot
- *              filled, and his handle's generation in the entry, has the object that the handle was given out for. */
+ * The allocating thread writes the site. The collector writes the other fields when it clears the
+ * slot. The generation is read whenever a handle is checked. The other fields are read only for a
+ * report, after a handle was found to be stale.
+ *
+ * INV-STALE-1  The generation of a handle changes when its object is freed, before its slot
+ *              becomes NULL, and at no other time. If the slot is filled and the entry has the
+ *              generation of a handle, the slot therefore leads to the object of that handle. */
 #ifndef CX_GC_DEBUG_STALE_HISTORY_H
 #define CX_GC_DEBUG_STALE_HISTORY_H
 

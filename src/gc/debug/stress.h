@@ -1,5 +1,6 @@
-/* Stress: cycles at chosen allocations, to make a missing root show itself. Counted by thread, so that one thread's program is collected
- * at the same places in every run. Off unless asked for; then every allocation takes the slow path. */
+/* Stress: requests cycles at chosen allocations, to expose a missing root. Each thread counts its
+ * own allocations, so a program with one thread is collected at the same places in every run. Off
+ * by default. If it is on, every allocation takes the slow path. */
 #ifndef CX_GC_DEBUG_STRESS_H
 #define CX_GC_DEBUG_STRESS_H
 

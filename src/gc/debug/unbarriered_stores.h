@@ -1,11 +1,17 @@
-/* The witness: finds references that were written without a barrier. Debugging (barriers=1, `checked` builds) only.
+/* The detector of unbarriered stores: finds references that were written without a barrier. Only
+ * for debugging, with barriers=1 in `checked` builds.
  *
- * In each cycle, between marking and the sweep, the collector writes down the references of every object that has survived it; the
- * barriered stores keep these notes up to date. In the next cycle a field that differs from its note was written behind the collector's
- * back: by a plain store into a MUTABLE object, or into an object that is complete. That is one clear line with object, field and value.
+ * In each cycle, between marking and the sweep, the collector notes the references of every object
+ * that has survived. Barriered stores update these notes. If a field differs from its note in the
+ * next cycle, it was written without a barrier. The cause is a plain store into a MUTABLE object,
+ * or into an object that is complete. The report is one line with the object, the field and the
+ * value.
  *
- * INV-UNBARRIERED-1  A store and its note are made under one lock, and the collector compares under it: what differs there was never noted.
- * INV-UNBARRIERED-2  Only objects that are marked and not born are looked at: they were complete when their thread answered ROOTS. */
+ * INV-UNBARRIERED-1  A barriered store writes field and note under one lock, and the collector
+ *                    compares under this lock. A difference is therefore a store that was not
+ *                    noted.
+ * INV-UNBARRIERED-2  The detector reads only objects that are marked and not born. They were
+ *                    complete when their thread answered ROOTS. */
 #ifndef CX_GC_DEBUG_UNBARRIERED_STORES_H
 #define CX_GC_DEBUG_UNBARRIERED_STORES_H
 

@@ -1,11 +1,17 @@
-/* Verifiers: they look at the whole heap between marking and the sweep, on the collector, beside running mutators.
+/* Verifiers: check the whole heap while mutators run. INV-VERIFY-1 is checked between marking and
+ * the sweep, and INV-VERIFY-2 after the sweep. Entered by the collector.
  *
- * INV-VERIFY-1  When marking has ended, everything reachable is marked or born. So each reference of a marked object, and of a born
- *               object that is complete, leads to an object that is marked or born; whichever does not is about to be lost.
- * INV-VERIFY-2  The sweep touches nothing that is marked: each marked handle still has its object, header, references and space.
+ * INV-VERIFY-1  When marking has ended, every reachable object is marked or born. Each reference
+ *               of a marked object, and of a born object that is complete, therefore leads to an
+ *               object that is marked or born. Any other object that is referenced is about to be
+ *               lost.
+ * INV-VERIFY-2  The sweep changes no marked object. Each marked handle still has its object,
+ *               header, references and space.
  *
- * Born objects are being filled by threads that do not wait for us. Which of them are complete is settled by one more flush: the
- * handles allocated before it, less those that threads hold when they answer or leave, name objects made before the answer. */
+ * Threads fill born objects while the verifier runs. One more flush determines which born objects
+ * are complete. They are the handles that were allocated before the flush, without the handles
+ * that a thread holds when it answers or exits. Each thread also checks its shadow stack when it
+ * answers this flush (safepoint.c). */
 #ifndef CX_GC_DEBUG_VERIFIER_H
 #define CX_GC_DEBUG_VERIFIER_H
 

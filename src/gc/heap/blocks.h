@@ -1,38 +1,47 @@
-/* The heap: blocks of lines for small objects (mark-region, as in Immix), and the large-object space.
+/* The heap: blocks of lines for small objects (mark-region, as in Immix), and the large-object
+ * space.
  *
- * A line is MARKED (an object on it is marked; W: markers, or), HELD (a black thread holds or held it for allocation; W: the
- * block's owner, or the collector while it answers for that thread), or free. *Free* is a third thing, a bitmap of its own:
- * written only by the sweep, consumed when a hole is taken, whatever the colour. The search for a hole never looks at marks.
+ * A line is MARKED, HELD or neither. It is MARKED if a marked object is on it (W: markers, or). It
+ * is HELD if a black thread holds it for allocation, or held it in this cycle. The thread that
+ * takes the line writes HELD, or the collector while it answers for that thread. *Free* is a
+ * separate bitmap. The sweep sets it, and so does the thread that takes an empty block. Taking a
+ * hole clears it, whatever the colour. The search for a hole never reads marks.
  *
- * States of a block, and who moves it along (lists are under the lock; SWEEPING is entered by compare-and-swap):
+ * States of a block, and the steps that change them. Lists are under the lock, and SWEEPING is
+ * entered by compare-and-swap:
  *
  *     FREE --take--> OWNED --give up--> USED --sweep--> SWEEPING --+--> FREE     all lines free
  *       ^              ^                  ^                        +--> PARTIAL  enough of them
  *       |              +---- take --------|--- PARTIAL <-----------+--> USED     too few
- *       |              |                  |                        +--> OWNED    swept by the thread that wanted it
+ *       |              |                  |                        +--> OWNED    swept by its taker
  *       +--------------+--- a PARTIAL or USED block is swept once in a cycle
  *
- * INV-HEAP-1  A block has at most one owner; only the owner takes holes from it.
- * INV-HEAP-2  A line is released (its free bit set) only by a sweep, after the sweep of the handles has ended (section 3 of the
- *             design): until then a dead handle's slot still leads there.
- * INV-HEAP-3  used = blocks that are not FREE, and the runs of large objects, dead ones too until their pages are given back
- *             (INV-LARGE-2), in bytes; used never passes the limit.
- * INV-HEAP-7  The free list is linked both ways, from the block freed last to the one that is free for longest. Trimming takes a few
- *             blocks off its cold end under the lock and discards them without it.
- * INV-HEAP-5  What belongs to a thread that a fork leaves behind can be found in the child. A mutator charges `used` in the lock in
- *             which it takes the block or the run. Large pages are in the thread's claim from that lock until the object's slot names
- *             them, and both ends of a claim are in the lock of the large-object space, which a fork holds. So a claim in the child
- *             is of an object that nobody knows of. (A fork copies memory page by page beside running threads: without the lock, the
- *             child could have a claim's end and not the slot that came before it.)
+ * INV-HEAP-1  A block has at most one owner. Only the owner takes holes from it.
+ * INV-HEAP-2  Only a sweep releases a line, which means that it sets the free bit. It does so
+ *             after the sweep of the handles has ended. Until then the slot of a dead handle still
+ *             leads to the line.
+ * INV-HEAP-3  used = bytes of all blocks that are not FREE and of all runs of large objects. Dead
+ *             runs count until their pages are given back (INV-LARGE-2). used never exceeds the
+ *             limit.
+ * INV-HEAP-5  Memory of a thread that a fork leaves behind can be found in the child. A mutator
+ *             charges `used` in the critical section in which it takes the block or the run. Large
+ *             pages are in the claim of the thread from that critical section until the slot of
+ *             the object names them. A claim begins and ends under the lock of the large-object
+ *             space, which a fork holds. A claim in the child therefore belongs to an object that
+ *             no slot names. A fork copies memory page by page while other threads run. Without
+ *             the lock, the child could have the end of a claim without the slot that was written
+ *             before it.
+ * INV-HEAP-6  PARTIAL blocks are listed by their longest run of free lines. A run for an object
+ *             larger than a line is therefore found at once, or known to be absent. Taking such a
+ *             run needs no block. The lines of the run are no longer free. If the thread is black,
+ *             they are HELD like the lines of any hole, so several threads may set HELD bits of a
+ *             block. The rest of the block stays on the lists. The lists are emptied when a sweep
+ *             begins, so a block that is listed during a sweep was swept by it.
+ * INV-HEAP-7  The free list is linked in both directions, from the block that was freed last to
+ *             the block that has been free for longest. Trimming takes a few blocks from its far
+ *             end under the lock, and discards their pages without the lock.
  *
- * INV-HEAP-6  PARTIAL blocks are listed by their longest run of free lines, so that a run for an
- *             object larger than a line is found at once, or known not to be there. Taking such a
- *             run needs no block: its lines are not free any more, and HELD like those of any hole
- *             (so HELD bits of a block may be set by several threads). The rest of the block stays
- *             on the lists. A block that is listed while a sweep runs was swept by it, because the
- *             lists are emptied when a sweep begins.
- *
- * The heap reports "full"; what to do about it is decided in slow_allocation.c. */
+ * The heap only reports that it is full. slow_allocation.c decides the reaction. */
 #ifndef CX_GC_HEAP_BLOCKS_H
 #define CX_GC_HEAP_BLOCKS_H
 

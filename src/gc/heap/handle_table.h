@@ -1,31 +1,40 @@
 /* The handle table and its bitmaps.
  *
- * table[h] is the payload address of handle h, or NULL. Beside it, one bit per handle in each of
+ * table[h] is the payload address of handle h, or NULL. In addition, each of these bitmaps has one
+ * bit per handle:
  *
- *     allocated   somebody has it: a live or dead object, a thread that holds it for its next object, or it is retired
- *     marked      reached in this cycle                  W: markers only, or (INV-MARK-1); cleared at Start
- *     born        allocated or held by a black thread in this cycle, and nothing else (INV-BORN-1)
- *     retired     its object is gone; free again after the next sweep (MI-6) W: collector only
- *     grey        to be marked, and no chunk could be had for it             (see mark_queue.h)
- *     watched     key of an ephemeron that waits for its mark                (see weak_references.h)
+ *     allocated   in use: by a live or dead object, by a thread that holds the handle for its next
+ *                 object, or retired
+ *     marked      reached in this cycle. W: markers only, or (INV-MARK-1). Cleared at Start
+ *     born        allocated or held by a black thread in this cycle, and no others (INV-BORN-1)
+ *     retired     its object is gone. Free again after the next sweep (MI-6). W: collector only
+ *     grey        must be marked, and no chunk was available for it (see mark_queue.h)
+ *     watched     key of an ephemeron that waits for its mark (see weak_references.h)
  *
- * and one bit per 64-handle word in `available`: this word may have free bits. What holds:
+ * The bitmap `available` has one bit per word of 64 handles. A set bit means that the word may
+ * have free handles.
  *
- * INV-HANDLE-1  A free bit has exactly one owner: nobody, or the thread that claimed its word. Claims exclude each other by the
- *               lock, and a claimer clears `available` before it reads `allocated`, so that a bit freed meanwhile is either taken
- *               by this claim or announced again by `available`.
- * INV-HANDLE-2  A free bit (allocated clear) has born clear. So a white claimer need not touch born; a black one sets it before
- *               `allocated` becomes visible (release), and the sweep reads `allocated` first (acquire).
- * INV-HANDLE-3  An allocated bit with a NULL slot is legal: held and not handed out yet, or retired.
- * INV-HANDLE-4  slot NULL, then `retired` (one sweep); `retired` clear, then `allocated` clear, then `available` (a later sweep):
- *               a handle is given out again only after one more complete cycle.
+ * INV-HANDLE-1  A free bit has no owner, or it belongs to the thread that claimed its word. Claims
+ *               exclude each other by the lock. A claimer clears `available` before it reads
+ *               `allocated`. A bit that is freed during a claim is therefore taken by this claim,
+ *               or announced again by `available`.
+ * INV-HANDLE-2  If `allocated` is clear, `born` is clear. A white claimer therefore does not touch
+ *               `born`. A black claimer sets `born` before `allocated` becomes visible (release),
+ *               and the sweep reads `allocated` first (acquire).
+ * INV-HANDLE-3  An allocated handle with a NULL slot is valid. It is held by a thread and not
+ *               handed out yet, or it is retired.
+ * INV-HANDLE-4  One sweep sets the slot to NULL and then sets `retired`. A later sweep clears
+ *               `retired`, then clears `allocated`, and then sets `available`. A handle is
+ *               therefore reused only after one more complete cycle.
+ * INV-HANDLE-5  Every bit of a word at or above `top` is clear, in all bitmaps except `available`.
+ *               A claim raises `top` before it sets a bit there. The sweep lowers `top` to the
+ *               highest word that it found in use or that was claimed during the sweep. Clearing
+ *               and sweeping therefore cost time for the handles in use, not for the largest size
+ *               of the table. Claims take the lowest words first.
+ * INV-HANDLE-6  No thread claims a word while its pages are discarded, because its bit in
+ *               `available` is clear during that time.
  *
- * INV-HANDLE-5  Every bit of a word at or above `top` is clear, in all bitmaps but `available`. A claim raises `top` before it sets a bit
- *               there. The sweep lowers it to what it found in use, or what was claimed beside it, whichever is higher. So clearing and
- *               sweeping cost what is in use, not the size that the table once had; claims take the lowest words first.
- * INV-HANDLE-6  Nobody claims a word whose pages are being discarded: its bit in `available` is clear meanwhile.
- *
- * Growth commits more of the reserved ranges and moves nothing, so a reader never waits for it. */
+ * Growth commits more of the reserved ranges and moves no entry, so a reader never waits for it. */
 #ifndef CX_GC_HEAP_HANDLE_TABLE_H
 #define CX_GC_HEAP_HANDLE_TABLE_H
 

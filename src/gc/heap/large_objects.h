@@ -1,26 +1,34 @@
 /* The large-object space: objects of 8 KiB and more, in whole pages.
  *
- * One reserved range, cut into runs of pages. A side table has an entry per page; the entries of a run's first and last page say
- * how long it is and whether it is free, so that neighbours merge in constant time. Free runs are kept in lists by size class
- * (power of two, eight steps in each), with a bitmap of the lists that are not empty: taking and giving is constant time too.
+ * The space is one reserved range that is divided into runs of pages. A side table has an entry
+ * for each page. The entries of the first and last page of a run hold its length and state, so
+ * neighbours merge in constant time. Free runs are in lists by size class (powers of two, with
+ * eight steps in each). A bitmap shows which lists are not empty, so taking and returning a run
+ * also takes constant time.
  *
- * A free run is clean (its pages read as zero) or dirty. Small dirty runs are cleared when they are taken; large ones go back to
- * the operating system at once, because clearing them would take longer than a mutator should spend.
+ * A free run is clean (its pages read as zero) or dirty. Small dirty runs are cleared when they
+ * are taken. The pages of large dirty runs are returned to the operating system at once, because
+ * clearing them would take too long for a mutator.
  *
- * Giving back is done in pieces, because the system needs 66 ms for the pages of one gigabyte. The collector *retires* a run: it
- * goes to a list, in constant time. Then it takes pieces off the beginning of the first run of the list, and exchanges and inserts
- * each: that piece can be taken at once.
+ * Pages are returned in pieces, because the system needs 66 ms for the pages of one gigabyte. The
+ * collector *retires* a run by adding it to a list, in constant time. Then it takes pieces from
+ * the beginning of the first run of the list. It exchanges the pages of each piece and inserts the
+ * piece into the free lists, where a thread can take it at once.
  *
  *     USED --retire-+-> DEAD_SHORT --- as it is --------> DIRTY
- *                   +-> DEAD_LONG --+- piece by piece --> CLEAN (DIRTY if it is poisoned, or the system would not)
- *     DIRTY --trim----> TRIMMED ----+
+ *                   +-> DEAD_LONG --+- piece by piece --> CLEAN (DIRTY if it is poisoned, or if the
+ *     DIRTY --trim----> TRIMMED ----+                            system refuses)
  *
- * INV-LARGE-2  What is left of a retired run is on the list, with its length in its first and last entry, whenever the collector is
- *              between two slices. So a fork finds it there: the child's next sweep goes on with it. The bytes of a dead piece
- *              are charged (INV-HEAP-3) until it is inserted, those of a TRIMMED one were discharged before.
- * INV-LARGE-3  `trim_at` is the first page of a run, or 1: trimming walks the runs by address, a bounded number under one lock.
+ * INV-LARGE-2  Between two slices of the collector, the remaining part of a retired run is on the
+ *              list, with its length in its first and last entry. A fork therefore finds it there,
+ *              and the next sweep of the child continues with it. The bytes of a dead piece are
+ *              charged (INV-HEAP-3) until the piece is inserted. The bytes of a TRIMMED piece were
+ *              discharged before.
+ * INV-LARGE-3  `trim_at` is the first page of a run, or 1. Trimming visits the runs by address, a
+ *              bounded number in each critical section.
  *
- * Any thread takes, the collector gives back; both under the lock, which no system call is made under but to grow. */
+ * Any thread takes runs, and the collector returns them, both under the lock. The only system call
+ * under the lock is the call that grows the space. */
 #ifndef CX_GC_HEAP_LARGE_OBJECTS_H
 #define CX_GC_HEAP_LARGE_OBJECTS_H
 

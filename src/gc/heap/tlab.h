@@ -1,7 +1,11 @@
-/* A thread's space for small objects: the hole that its ABI words move in, the block it is from, and an overflow block.
+/* The thread-local allocation buffer (TLAB): the space of a thread for small objects.
  *
- * Owner only (or the collector, for a thread it has claimed). An object that is larger than a line and does not fit the hole goes
- * to the overflow block, so that one awkward object does not throw a hole away. Nothing here polls. */
+ * It consists of a hole, the block that contains the hole, and an overflow block. The ABI words of
+ * the thread move in the hole. An object that is larger than a line and does not fit into the hole
+ * goes to the overflow block, so that one such object does not waste the hole.
+ *
+ * Entered only by the owner, or by the collector for a thread that it has claimed. No function
+ * here polls. */
 #ifndef CX_GC_HEAP_TLAB_H
 #define CX_GC_HEAP_TLAB_H
 

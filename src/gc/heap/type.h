@@ -1,7 +1,8 @@
-/* The types: a copy of each descriptor, and what the fast path and the marker need of it in a form they can use.
+/* Types: a copy of each descriptor, and the data that the fast path and the marker need.
  *
- * Any thread registers, under the lock; everybody reads without one. A type is complete before its shape is published (release),
- * and nobody has an id before its registration has returned. Types are never removed before shutdown. */
+ * Any thread registers types, under the lock. All threads read them without a lock. A type is
+ * complete before its shape is published (release), and no thread has an id before its
+ * registration has returned. Types are not removed before shutdown. */
 #ifndef CX_GC_HEAP_TYPE_H
 #define CX_GC_HEAP_TYPE_H
 
