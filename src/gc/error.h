@@ -1,4 +1,5 @@
-/* The last error of each thread: a code and a line of text. Set where something is refused, read through the API. */
+/* The last error of each thread: a code and a line of text. Set by the function that refuses a
+ * call, and read through the API. */
 #ifndef CX_GC_ERROR_H
 #define CX_GC_ERROR_H
 

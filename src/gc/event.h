@@ -1,6 +1,9 @@
-/* What the collector tells whoever listens: cycles and their stages, requests and answers, threads that are late, allocations that are
- * sampled. src/gc emits and knows no listener by name; src/diag listens. A listener is called on the thread where it happens, must be
- * quick, and takes no lock below CX_RANK_PROFILE. Each event is a probe for tracers too (base/probe.h), which costs a nop. */
+/* Events of the collector: cycles and their stages, requests and answers, late threads, and
+ * sampled allocations.
+ *
+ * src/gc emits events and does not know the listener. src/diag listens. A listener is called on
+ * the thread of the event. It must be fast, and takes no lock with a rank below CX_RANK_PROFILE.
+ * Each event is also a probe for tracers (base/probe.h), which costs a nop. */
 #ifndef CX_GC_EVENT_H
 #define CX_GC_EVENT_H
 

@@ -1,12 +1,14 @@
-/* How an object, its header, a handle and the heap's units lie in memory. The only file that takes a handle or a header apart.
+/* The memory layout of objects, headers, handles and the units of the heap. Only this file takes a
+ * handle or a header apart.
  *
  *     fixed size:                [header][payload ...]
  *     variable size:     [length][header][payload ...]
  *                                         ^ table[handle]
  *
- * The header is handle | type << 36 | flags << 56. The handle in it leads from an address back to the table (dumps, moving
- * objects); marks live in bitmaps beside the table. Words that compiled code may touch are in <coex/gc_abi.h>; the assertions
- * below hold them in place. */
+ * The header is handle | type << 36 | flags << 56. The handle in the header leads from an address
+ * back to the table, for dumps and for moving objects. Marks are in bitmaps beside the table.
+ * <coex/gc_abi.h> declares the words that compiled code may touch. The assertions below check
+ * their positions. */
 #ifndef CX_GC_LAYOUT_H
 #define CX_GC_LAYOUT_H
 

@@ -1,5 +1,5 @@
-/* The ranks of all locks of the runtime, lowest (taken first) to highest. A thread takes locks in
- * rising order only, and fork takes all of them in this order (base/lock.h). */
+/* The ranks of all locks of the runtime, from the lowest (taken first) to the highest. A thread
+ * takes locks only in rising order, and fork takes all of them in this order (base/lock.h). */
 #ifndef CX_GC_LOCK_RANK_H
 #define CX_GC_LOCK_RANK_H
 

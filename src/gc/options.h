@@ -1,4 +1,5 @@
-/* The configuration: defaults, the caller's struct, the environment, in this order; then a look whether it makes sense. */
+/* The configuration: the defaults, then the struct of the caller, then the environment. The result
+ * is checked at the end. */
 #ifndef CX_GC_OPTIONS_H
 #define CX_GC_OPTIONS_H
 
