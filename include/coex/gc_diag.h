@@ -121,9 +121,10 @@ typedef struct coex_gc_stats {
     coex_gc_times stop_cpu_last;
     coex_gc_times stop_wall_last;
     coex_gc_times handshake_last;
-    /* the allocation profile: 0 unless it came to a limit */
-    uint64_t profile_other_samples;      /* samples that it counts under "(other sites)" */
-    uint64_t profile_unfollowed_samples; /* samples that are missing from what it shows as in use */
+    /* Samples of the allocation profile that appear as "(other sites)", and samples that are missing
+     * from its live objects. Both are 0 unless the profile has reached a limit. */
+    uint64_t profile_other_samples;
+    uint64_t profile_unfollowed_samples;
 } coex_gc_stats;
 
 /* Stores the statistics in *stats. Exact counters form a consistent snapshot. Counters of other

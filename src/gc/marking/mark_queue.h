@@ -39,7 +39,7 @@ enum {
 #define CX_REST_ARRAY      (CX_GREY_REST | (uint64_t)0 << 60) /* elements from `index` on */
 #define CX_REST_FAR        (CX_GREY_REST | (uint64_t)1 << 60) /* far references from number `index` on */
 #define CX_REST_OBJECT     (CX_GREY_REST | (uint64_t)2 << 60) /* all of it */
-#define CX_REST_EPHEMERONS (CX_GREY_REST | (uint64_t)3 << 60) /* what waits for this key (weak.h) */
+#define CX_REST_EPHEMERONS (CX_GREY_REST | (uint64_t)3 << 60) /* the ephemerons that wait for this key (weak_references.h) */
 
 enum { CX_GREY_RESTS = 256 }; /* places for rests without a chunk: a marker adds about 32 before it takes from there */
 
@@ -95,7 +95,8 @@ void cx_mark_queue_spill(struct cx_mark_queue *queue, coex_handle handle);
 bool cx_mark_queue_keep_rest(struct cx_mark_queue *queue, coex_handle handle, uint64_t rest);
 /* Takes one. Returns false if there is none. */
 bool cx_mark_queue_take_rest(struct cx_mark_queue *queue, coex_handle *handle, uint64_t *rest);
-/* Drops chunks of the list and rests: a full cycle starts from its roots. Returns true if there are more. */
+/* Drops chunks of the list and rests, because a cycle starts from its roots. Returns true if there are
+ * more. */
 bool cx_mark_queue_drop_some_gct(struct cx_mark_queue *queue, struct cx_budget *budget);
 
 /* Nobody has a chunk any more but this thread, which has let go of its own. */
