@@ -207,7 +207,7 @@ static void *come_back_after_shutdown(void *unused)
     coex_gc_register_thread();
     coex_gc_enter_native();
     flag_set(unused);
-    while (coex_gc_is_handle(some)) usleep(100); /* false without a runtime */
+    while (coex_gc_get_current_thread() != NULL) usleep(100); /* NULL when the runtime is gone */
     coex_gc_leave_native();
     return NULL;
 }
