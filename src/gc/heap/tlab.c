@@ -92,13 +92,19 @@ static unsigned tlab_lines_for(uint64_t bytes, uint64_t align)
     return (unsigned)((bytes + align - 8 + CX_LINE_BYTES - 1) / CX_LINE_BYTES);
 }
 
+/* A run of a block that nobody owns. */
+static bool tlab_take_listed_run(struct cx_tlab *tlab, struct cx_heap *heap, unsigned lines, bool black, char **start, char **end)
+{
+    bool found = cx_heap_take_listed_run(heap, lines, black, start, end);
+    tlab->granted += found;
+    return found;
+}
+
 /* A run that is long enough: of the thread's own block, or of one that nobody owns. */
 static bool tlab_take_run(struct cx_tlab *tlab, struct cx_heap *heap, unsigned lines, bool black, char **start, char **end)
 {
     if (tlab->block != CX_NO_BLOCK && cx_heap_take_run(heap, tlab->block, lines, black, start, end)) return true;
-    bool found = cx_heap_take_listed_run(heap, lines, black, start, end);
-    tlab->granted += found;
-    return found;
+    return tlab_take_listed_run(tlab, heap, lines, black, start, end);
 }
 
 /* New space for objects larger than a line: a long run of a block that nobody owns, else an empty block,
@@ -113,8 +119,7 @@ static bool tlab_renew_overflow(struct cx_tlab *tlab, struct cx_heap *heap, unsi
     struct cx_budget unlimited = cx_budget_of(0);
     char *start = NULL, *end = NULL;
     uint32_t fresh = CX_NO_BLOCK;
-    bool found = lines <= TLAB_LONG_RUN && cx_heap_take_listed_run(heap, TLAB_LONG_RUN, black, &start, &end);
-    tlab->granted += found;
+    bool found = lines <= TLAB_LONG_RUN && tlab_take_listed_run(tlab, heap, TLAB_LONG_RUN, black, &start, &end);
     while (!found && (fresh = tlab_take_block(tlab, heap, false)) == CX_NO_BLOCK &&
            !tlab_take_run(tlab, heap, lines, black, &start, &end)) {
         if (!cx_heap_sweep_some(heap, &unlimited)) return false;
