@@ -9,7 +9,6 @@
 #include "gc/lock_rank.h"
 #include "diag/output.h"
 
-
 struct cx_event_statistics cx_event_statistics;
 
 /* Apart from the stream's: the collector must not wait for somebody who writes a long dump. */

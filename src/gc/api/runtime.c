@@ -31,7 +31,7 @@ static int runtime_up_handles(void)
     return cx_handles_init(&cx_world.handles, cx_world.config.initial_handles, cx_world.config.max_handles);
 }
 static int runtime_up_types(void) { return cx_types_init(&cx_world.types, cx_world.handles.shapes); }
-static int runtime_up_graves(void)
+static int runtime_up_stale_history(void)
 {
     if (CX_CHECKED || cx_world.config.stale)
         cx_stale_history_init(&cx_world.handles.stale, cx_a64_load_relaxed(&cx_world.handles.committed), cx_world.handles.max);
@@ -57,7 +57,7 @@ static int runtime_up_weak(void)
 }
 
 static void runtime_down_handles(void) { cx_handles_fini(&cx_world.handles); }
-static void runtime_down_graves(void) { cx_stale_history_fini(&cx_world.handles.stale); }
+static void runtime_down_stale_history(void) { cx_stale_history_fini(&cx_world.handles.stale); }
 static void runtime_down_types(void) { cx_types_fini(&cx_world.types); }
 static void runtime_down_heap(void) { cx_heap_fini(&cx_world.heap); }
 static void runtime_down_mark_queue(void) { cx_mark_queue_fini(&cx_world.mark_queue); }
@@ -74,7 +74,7 @@ static const struct runtime_part {
     void (*down)(void);
 } runtime_parts[] = {
     {runtime_up_handles, runtime_down_handles},
-    {runtime_up_graves, runtime_down_graves},
+    {runtime_up_stale_history, runtime_down_stale_history},
     {runtime_up_types, runtime_down_types},
     {runtime_up_heap, runtime_down_heap},
     {runtime_up_mark_queue, runtime_down_mark_queue},

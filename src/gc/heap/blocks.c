@@ -333,7 +333,6 @@ bool cx_heap_take_listed_run(struct cx_heap *heap, unsigned lines, bool black, c
     return true;
 }
 
-
 /* By an or: a block that nobody owns may have runs of several threads. INV-HEAP-6 */
 void cx_heap_hold(struct cx_heap *heap, const char *start, const char *end)
 {
@@ -421,7 +420,6 @@ static void heap_poison_lines(struct cx_heap *heap, uint32_t block, uint64_t gon
         memset(heap_address(heap, block) + ((size_t)line << CX_LINE_SHIFT), HEAP_POISON, CX_LINE_BYTES);
     }
 }
-
 
 static void heap_measure_runs(struct cx_heap *heap, struct cx_block *block)
 {
